@@ -1,0 +1,83 @@
+//! The errors of this crate.
+
+#![forbid(unsafe_code)]
+
+use core::fmt;
+use std::io;
+
+/// The deadline of a [`timeout`](crate::time::timeout) passed before its future completed.
+///
+/// Permanent for that call: the future was not finished in time. Converts to an
+/// [`io::Error`] of kind [`TimedOut`](io::ErrorKind::TimedOut).
+///
+/// # Examples
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() {
+/// use cogwheel::time::{Duration, timeout};
+///
+/// let error = timeout(Duration::from_millis(5), std::future::pending::<()>()).await.unwrap_err();
+/// assert_eq!(error.to_string(), "deadline has elapsed");
+/// assert_eq!(std::io::Error::from(error).kind(), std::io::ErrorKind::TimedOut);
+/// # }
+/// ```
+#[derive(Debug, PartialEq, Eq)]
+pub struct Elapsed(());
+
+impl Elapsed {
+    pub(crate) const fn new() -> Self {
+        Self(())
+    }
+}
+
+impl fmt::Display for Elapsed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("deadline has elapsed")
+    }
+}
+
+impl std::error::Error for Elapsed {}
+
+impl From<Elapsed> for io::Error {
+    fn from(_: Elapsed) -> Self {
+        io::ErrorKind::TimedOut.into()
+    }
+}
+
+/// Why no timer could be had, or why it takes no more work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TimerError {
+    /// The calling thread is not in a Tokio runtime. Enter one, or use a [`Timer`](crate::Timer)
+    /// handle that was made inside it.
+    NoRuntime,
+    /// The current runtime was built without timers: call `enable_time` or `enable_all` on its
+    /// builder.
+    TimeDisabled,
+    /// The runtime of this timer has shut down, or the timer was closed. Permanent.
+    Closed,
+}
+
+impl TimerError {
+    /// The text of Tokio's panic for the same situation.
+    pub(crate) const fn text(self) -> &'static str {
+        match self {
+            Self::NoRuntime => {
+                "there is no reactor running, must be called from the context of a Tokio 1.x runtime"
+            }
+            Self::TimeDisabled => {
+                "A Tokio 1.x context was found, but timers are disabled. Call `enable_time` on the runtime builder to enable timers."
+            }
+            Self::Closed => "A Tokio 1.x context was found, but it is being shutdown.",
+        }
+    }
+}
+
+impl fmt::Display for TimerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.text())
+    }
+}
+
+impl std::error::Error for TimerError {}

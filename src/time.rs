@@ -1,0 +1,1 @@
+//! The drop-in face: the names of `tokio::time`.
