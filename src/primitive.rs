@@ -23,8 +23,8 @@ mod inner {
     )]
 
     pub use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-    pub use std::thread::yield_now;
     use std::sync::{MutexGuard, PoisonError};
+    pub use std::thread::yield_now;
 
     /// A cell whose owner is decided at run time, with loom's closure interface.
     #[derive(Debug, Default)]
@@ -78,7 +78,9 @@ mod inner {
         }
 
         pub fn lock(&self) -> loom::sync::MutexGuard<'_, T> {
-            self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+            self.0
+                .lock()
+                .unwrap_or_else(|poisoned| poisoned.into_inner())
         }
     }
 }

@@ -14,8 +14,8 @@ use crate::driver::wake_list::WakeList;
 use crate::sync::node::{Drained, Look, Node};
 use crate::sync::pool::NodeId;
 use crate::tick::Tick;
-use crate::wheel::geometry::Geometry;
-use crate::wheel::hierarchy::{EntryId, Hierarchy};
+use crate::wheel::Geometry;
+use crate::wheel::{EntryId, Hierarchy};
 
 /// The wheel of one timer; its entries are the indices of nodes.
 #[derive(Debug)]
@@ -112,7 +112,7 @@ impl Core {
     }
 
     fn place(&mut self, shared: &Shared, id: NodeId, node: &Node) {
-        let entry = node.entry().map(EntryId::new);
+        let entry = node.entry().map(EntryId::from_index);
         match (node.drained(), entry) {
             (Drained::Place(deadline), Some(entry)) => self.wheel.reset(entry, deadline),
             (Drained::Place(deadline), None) => {
@@ -123,7 +123,10 @@ impl Core {
             }
             (Drained::Unlink, None) => {}
             (Drained::Free, entry) => {
-                debug_assert!(entry.is_none(), "a node is abandoned only after it was unlinked");
+                debug_assert!(
+                    entry.is_none(),
+                    "a node is abandoned only after it was unlinked"
+                );
                 shared.pool().put_back(id);
             }
         }

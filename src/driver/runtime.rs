@@ -20,7 +20,7 @@ use crate::sync::node::Node;
 use crate::sync::pool::NodeId;
 use crate::sync::turn_lock::TurnLock;
 use crate::tick::Tick;
-use crate::wheel::geometry::Geometry;
+use crate::wheel::Geometry;
 
 /// Every so many pushes a thread turns the wheel.
 const PUSHES: u32 = 256;

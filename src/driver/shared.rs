@@ -177,11 +177,13 @@ impl Shared {
         match node.reset(old, new) {
             Next::Settled => false,
             // A closed timer resolves what is linked by itself.
-            next => self.follow(shard, id, node, new, next).unwrap_or_else(|Closed| {
-                let waker = node.refused();
-                debug_assert!(waker.is_none(), "an armed node is linked");
-                false
-            }),
+            next => self
+                .follow(shard, id, node, new, next)
+                .unwrap_or_else(|Closed| {
+                    let waker = node.refused();
+                    debug_assert!(waker.is_none(), "an armed node is linked");
+                    false
+                }),
         }
     }
 

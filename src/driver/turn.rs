@@ -28,7 +28,7 @@ use crate::driver::wake_list::WakeList;
 use crate::primitive::yield_now;
 use crate::sync::turn_lock::{TurnLock, Turning};
 use crate::tick::Tick;
-use crate::wheel::geometry::Geometry;
+use crate::wheel::Geometry;
 
 /// Rounds that one call may make before it leaves the rest to the alarm.
 const ROUNDS: u32 = 16;

@@ -60,12 +60,10 @@ impl Inbox {
             let next = u64::from(id.index()) | (head & PARKED);
             // ORDERING: Release hands the node's fields to `take_all`; Acquire pairs with
             // `park`, so that a push that finds PARKED also sees the published deadline.
-            match self.head.compare_exchange_weak(
-                head,
-                next,
-                Ordering::AcqRel,
-                Ordering::Relaxed,
-            ) {
+            match self
+                .head
+                .compare_exchange_weak(head, next, Ordering::AcqRel, Ordering::Relaxed)
+            {
                 Ok(_) if head & PARKED != 0 => return Pushed::Parked,
                 Ok(_) => return Pushed::Seen,
                 Err(now) => head = now,

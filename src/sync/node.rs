@@ -361,7 +361,8 @@ impl Node {
         // SAFETY: callers hold the cell by I1 (`cancel` and `refused` after they cleared ARMED,
         // `replace_waker` under WLOCK, `fire` after it set FIRING), each after an arm that wrote
         // it, and none of them reads it twice for one write.
-        self.waker.with(|cell| unsafe { cell.cast::<Waker>().read() })
+        self.waker
+            .with(|cell| unsafe { cell.cast::<Waker>().read() })
     }
 }
 
@@ -398,12 +399,10 @@ impl Node {
             };
             // ORDERING: the turn's read-modify-write of I4: Release publishes `bound` to the
             // owner's exchange in `arm` or `reset`, Acquire makes its `deadline` visible.
-            match self.state.compare_exchange_weak(
-                state,
-                next,
-                Ordering::AcqRel,
-                Ordering::Relaxed,
-            ) {
+            match self
+                .state
+                .compare_exchange_weak(state, next, Ordering::AcqRel, Ordering::Relaxed)
+            {
                 Ok(_) if armed => return Drained::Place(self.settled_bound(deadline)),
                 Ok(_) if state & ABANDONED != 0 => return Drained::Free,
                 Ok(_) => return Drained::Unlink,
@@ -452,12 +451,7 @@ impl Node {
         // ORDERING: AcqRel: the owner that arms the node next, or the thread that gets it from
         // the pool, comes after everything the turn did with it.
         self.state
-            .compare_exchange(
-                state,
-                state & !LINKED,
-                Ordering::AcqRel,
-                Ordering::Relaxed,
-            )
+            .compare_exchange(state, state & !LINKED, Ordering::AcqRel, Ordering::Relaxed)
             .map(drop)
     }
 

@@ -184,7 +184,10 @@ impl Pool {
         }
         while cache.len < wanted {
             let index = spare.fresh;
-            assert!(index < NodeId::LIMIT, "more than four billion timers are pending at once");
+            assert!(
+                index < NodeId::LIMIT,
+                "more than four billion timers are pending at once"
+            );
             if index % PAGE == 0 {
                 self.pages.grow(index);
             }

@@ -37,16 +37,18 @@ impl<T> TurnLock<T> {
     pub fn try_lock(&self) -> Option<Turning<'_, T>> {
         let mut state = self.state.load(Ordering::Relaxed);
         loop {
-            let next = if state & LOCKED == 0 { LOCKED } else { LOCKED | PENDING };
+            let next = if state & LOCKED == 0 {
+                LOCKED
+            } else {
+                LOCKED | PENDING
+            };
             // ORDERING: Acquire pairs with the release of the last holder. Release on the note:
             // what this thread pushed before is visible to the holder that finds it. The note is
             // written even where it stands already, for the sake of that order.
-            match self.state.compare_exchange_weak(
-                state,
-                next,
-                Ordering::AcqRel,
-                Ordering::Relaxed,
-            ) {
+            match self
+                .state
+                .compare_exchange_weak(state, next, Ordering::AcqRel, Ordering::Relaxed)
+            {
                 Ok(_) if state & LOCKED == 0 => return Some(Turning { lock: self }),
                 Ok(_) => return None,
                 Err(now) => state = now,
@@ -61,18 +63,16 @@ pub struct Turning<'a, T> {
     lock: &'a TurnLock<T>,
 }
 
-impl<'a, T> Turning<'a, T> {
+impl<T> Turning<'_, T> {
     /// Gives the lock back, unless a note was left: then the turn goes on.
     #[must_use = "a turn that goes on must be carried out"]
     pub fn release(self) -> Option<Self> {
         // ORDERING: Release hands the value to the next holder; Acquire on the note pairs with
         // the thread that left it.
-        let done = self.lock.state.compare_exchange(
-            LOCKED,
-            0,
-            Ordering::AcqRel,
-            Ordering::Acquire,
-        );
+        let done = self
+            .lock
+            .state
+            .compare_exchange(LOCKED, 0, Ordering::AcqRel, Ordering::Acquire);
         if done.is_ok() {
             core::mem::forget(self);
             return None;
