@@ -13,7 +13,7 @@ pub enum Outcome {
     Passed,
     Failed,
     Ignored,
-    /// Killed after [`TEST_LIMIT`].
+    /// Killed after [`Limits::test`].
     Hung,
 }
 
@@ -26,10 +26,23 @@ pub struct Run {
     pub output: String,
 }
 
-/// A whole target may take this long.
-const TARGET_LIMIT: Duration = Duration::from_secs(180);
-/// A single test may, when its target was killed.
-const TEST_LIMIT: Duration = Duration::from_secs(30);
+/// When a run is killed.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// For a whole target.
+    pub target: Duration,
+    /// For a single test, when its target was killed.
+    pub test: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            target: Duration::from_secs(180),
+            test: Duration::from_secs(30),
+        }
+    }
+}
 
 /// Compiles all test targets of the package in `dir`; yields the executables of those that do.
 ///
@@ -77,13 +90,13 @@ fn test_artifact(message: &str) -> Option<(String, PathBuf)> {
 ///
 /// # Errors
 /// The executable cannot be started.
-pub fn run(executable: &Path, dir: &Path) -> Result<Run, String> {
-    let (_, listing) = execute(executable, dir, &["--list", "--format=terse"], TEST_LIMIT)?;
+pub fn run(executable: &Path, dir: &Path, limits: Limits) -> Result<Run, String> {
+    let (_, listing) = execute(executable, dir, &["--list", "--format=terse"], limits.test)?;
     let names = listing
         .lines()
         .filter_map(|line| line.strip_suffix(": test"));
     // Two threads at least: with one, libtest prints a name long before its result.
-    let (ended, output) = execute(executable, dir, &["--test-threads=4"], TARGET_LIMIT)?;
+    let (ended, output) = execute(executable, dir, &["--test-threads=4"], limits.target)?;
     let reported: BTreeMap<&str, Outcome> = output.lines().filter_map(result_line).collect();
     let mut run = Run {
         output: output.clone(),
@@ -97,7 +110,7 @@ pub fn run(executable: &Path, dir: &Path) -> Result<Run, String> {
         }
     }
     for name in &alone {
-        let (ended, output) = execute(executable, dir, &["--exact", name], TEST_LIMIT)?;
+        let (ended, output) = execute(executable, dir, &["--exact", name], limits.test)?;
         let outcome = match ended {
             Some(true) => Outcome::Passed,
             Some(false) => Outcome::Failed,
@@ -175,7 +188,9 @@ fn now() -> Instant {
 
 #[cfg(test)]
 mod tests {
-    use super::{Outcome, result_line, test_artifact};
+    use std::time::Duration;
+
+    use super::{Limits, Outcome, result_line, run, test_artifact};
 
     #[test]
     fn results_are_read_from_libtest_lines() {
@@ -208,6 +223,50 @@ mod tests {
         assert_eq!(
             test_artifact(&message.replace("[\"test\"]", "[\"lib\"]")),
             None
+        );
+    }
+
+    /// Stands in for a test executable: together its tests hang, alone one hangs and one aborts.
+    #[cfg(unix)]
+    const UNWELL: &str = "#!/bin/sh
+case $1$2 in
+  --list*) echo good: test; echo hangs: test; echo aborts: test ;;
+  --test*) echo test good ... ok; exec sleep 9 ;;
+  --exacthangs) exec sleep 9 ;;
+  --exactaborts) kill -ABRT $$ ;;
+esac
+";
+
+    #[cfg(unix)]
+    #[test]
+    fn a_target_that_hangs_hides_no_test() {
+        use std::fs;
+        use std::os::unix::fs::PermissionsExt;
+
+        let dir = std::env::temp_dir().join(format!("conformance-{}", std::process::id()));
+        let executable = dir.join("unwell");
+        fs::create_dir_all(&dir).unwrap();
+        fs::write(&executable, UNWELL).unwrap();
+        fs::set_permissions(&executable, fs::Permissions::from_mode(0o755)).unwrap();
+        let limit = Duration::from_millis(300);
+        let run = run(
+            &executable,
+            &dir,
+            Limits {
+                target: limit,
+                test: limit,
+            },
+        );
+        fs::remove_dir_all(&dir).unwrap();
+        let outcomes: Vec<_> = run.unwrap().outcomes.into_iter().collect();
+        let expected = [
+            ("aborts", Outcome::Failed),
+            ("good", Outcome::Passed),
+            ("hangs", Outcome::Hung),
+        ];
+        assert_eq!(
+            outcomes,
+            expected.map(|(name, outcome)| (name.to_owned(), outcome))
         );
     }
 }

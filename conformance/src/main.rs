@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use deviations::{DOCUMENT, Deviations};
-use execute::{Outcome, Run};
+use execute::{Limits, Outcome, Run};
 use generate::{FACADE_TEST, Subject};
 use suite::{SUITE, TIME_ASSERTIONS, Target, Tier};
 use verdict::Verdict;
@@ -77,7 +77,7 @@ fn run(arguments: impl Iterator<Item = String>) -> Result<bool, String> {
     let mut runs = Vec::new();
     for target in package.targets.into_iter().chain(proof) {
         let run = match executables.get(target.name) {
-            Some(executable) => Some(execute::run(executable, &package.dir)?),
+            Some(executable) => Some(execute::run(executable, &package.dir, Limits::default())?),
             None => None,
         };
         describe(&target, run.as_ref());
