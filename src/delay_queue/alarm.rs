@@ -16,7 +16,7 @@
 #![forbid(unsafe_code)]
 
 use core::pin::Pin;
-use core::task::{Context, Poll, Waker, ready};
+use core::task::{Context, Poll, Waker};
 
 use crate::clock;
 use crate::sleep::{self, Sleep};
