@@ -32,7 +32,7 @@ pub use self::entry::{Expired, Key};
 use crate::clock;
 use crate::primitive::counter::{AtomicU64, Ordering};
 use crate::tick::Tick;
-use crate::wheel::Wheel;
+use crate::wheel::{self, Wheel};
 
 /// A queue of items, each of which comes out when its own deadline has been reached.
 ///
@@ -203,6 +203,9 @@ pub struct DelayQueue<T> {
     alarm: Alarm,
 }
 
+/// How many items a queue can hold. Tokio's queue has the same limit.
+const MAX_ITEMS: usize = (1 << 30) - 1;
+
 /// An identity that no queue of this process has had.
 fn fresh_id() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(0);
@@ -255,7 +258,7 @@ impl<T> DelayQueue<T> {
     ///
     /// # Panics
     ///
-    /// If the queue is full, which takes more than a billion items.
+    /// At the caller, with "max entries exceeded", if the queue holds 2³⁰ - 1 items.
     ///
     /// # Cost
     ///
@@ -292,7 +295,7 @@ impl<T> DelayQueue<T> {
     ///
     /// # Panics
     ///
-    /// If the queue is full, which takes more than a billion items.
+    /// At the caller, with "max entries exceeded", if the queue holds 2³⁰ - 1 items.
     ///
     /// # Cost
     ///
@@ -324,12 +327,10 @@ impl<T> DelayQueue<T> {
 
     #[track_caller]
     fn insert_tick(&mut self, value: T, deadline: Tick) -> Key {
-        let key = Key {
-            queue: self.id,
-            entry: self.wheel.insert(deadline, value),
-        };
-        self.alarm.add(deadline).call();
-        key
+        assert!(self.len() < MAX_ITEMS, "max entries exceeded");
+        let entry = self.wheel.insert(deadline, value);
+        drop(self.alarm.add(deadline));
+        self.key(entry)
     }
 
     /// The next item that is due, `Ready(None)` if the queue is empty, or `Pending`, and then the
@@ -425,20 +426,28 @@ impl<T> DelayQueue<T> {
             self.wheel.pop()
         })?;
         Some(Expired {
-            deadline: clock::instant_of(expired.deadline()),
-            key: Key {
-                queue: self.id,
-                entry: expired.key(),
-            },
-            data: expired.into_inner(),
+            data: expired.value,
+            deadline: clock::instant_of(expired.deadline),
+            key: self.key(expired.key),
         })
     }
 
     /// Keeps or breaks what a pending poller was promised, after any change.
     fn settle(&mut self) {
         if self.alarm.is_promised() {
-            self.alarm.settle(self.wheel.next_deadline()).call();
+            drop(self.alarm.settle(self.wheel.next_deadline()));
         }
+    }
+
+    /// The name outside of what the wheel calls `entry`.
+    fn key(&self, entry: wheel::Key) -> Key {
+        let queue = self.id;
+        Key { queue, entry }
+    }
+
+    /// The wheel's name for `key`, if it is a key of this queue at all.
+    fn entry(&self, key: &Key) -> Option<wheel::Key> {
+        (key.queue == self.id).then_some(key.entry)
     }
 }
 

@@ -13,7 +13,7 @@
     clippy::disallowed_methods,
     reason = "tests read the clock they control"
 )]
-#![allow(clippy::unwrap_used, reason = "a test")]
+#![allow(clippy::unwrap_used, reason = "a failure to unwrap is a failed test")]
 
 use std::collections::{BTreeMap, HashMap};
 use std::task::Poll;
@@ -104,9 +104,9 @@ enum Told {
 }
 
 struct Pair {
-    queue: Spawn<DelayQueue<u32>>,
-    foreign: DelayQueue<u32>,
-    sorted: BTreeMap<(Instant, u64), u32>,
+    queue: Spawn<DelayQueue<usize>>,
+    foreign: DelayQueue<usize>,
+    sorted: BTreeMap<(Instant, u64), usize>,
     /// Every key there ever was, and where it is in `sorted` if it is live.
     keys: Vec<Key>,
     live: HashMap<Key, (Instant, u64)>,
@@ -136,7 +136,7 @@ impl Pair {
         self.sorted.first_key_value().map(|(&(at, _), _)| at)
     }
 
-    fn inserted(&mut self, key: Key, at: Instant, value: u32) {
+    fn inserted(&mut self, key: Key, at: Instant, value: usize) {
         assert!(!self.keys.contains(&key), "a key was given out twice");
         self.keys.push(key);
         self.live.insert(key, (at, self.inserted));
@@ -146,7 +146,7 @@ impl Pair {
         assert!(!self.live.contains_key(&foreign));
     }
 
-    fn take(&mut self, key: &Key) -> Option<(Instant, u32)> {
+    fn take(&mut self, key: &Key) -> Option<(Instant, usize)> {
         let place = self.live.remove(key)?;
         self.put_off += 1;
         Some((place.0, self.sorted.remove(&place).unwrap()))
@@ -159,7 +159,7 @@ impl Pair {
     }
 
     /// The key, deadline and value of the first item, if it is due.
-    fn due(&self) -> Option<(Key, Instant, u32)> {
+    fn due(&self) -> Option<(Key, Instant, usize)> {
         let (&place, &value) = self.sorted.first_key_value()?;
         let (key, _) = self.live.iter().find(|(_, other)| **other == place)?;
         (place.0 <= Instant::now()).then_some((*key, place.0, value))
@@ -193,12 +193,12 @@ impl Pair {
         match action {
             Action::Insert(delay) => {
                 let at = delay.from(now);
-                let value = self.keys.len() as u32;
+                let value = self.keys.len();
                 let key = self.queue.insert_at(value, at);
                 self.inserted(key, at, value);
             }
             Action::InsertFor(nanos) => {
-                let value = self.keys.len() as u32;
+                let value = self.keys.len();
                 let key = self.queue.insert(value, Duration::from_nanos(nanos));
                 self.inserted(key, now + Duration::from_nanos(nanos), value);
             }

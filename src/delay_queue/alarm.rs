@@ -10,8 +10,8 @@
 //! 1. Under `Until(tick)` the timer is armed at `tick` for the stored waker, or has fired for it.
 //! 2. Under `Until` and `Empty` a waker is stored. Under `Nothing` one may be, to spare the next
 //!    poll of the same task a clone.
-//! 3. Wakers are called and dropped by the caller of [`Recall::call`], which has finished its
-//!    change by then.
+//! 3. A poller is woken by the drop of a [`Recall`], which the queue lets happen when it has
+//!    finished its change.
 
 #![forbid(unsafe_code)]
 
@@ -42,19 +42,19 @@ enum Promise {
     Until(Tick),
 }
 
-/// A poller to be woken because its promise was broken.
+/// A poller whose promise was broken: dropping this wakes it, also when a panic does the dropping.
 ///
 /// It carries the timer along: dropping one drops a waker, which is foreign code too.
-#[must_use = "a poller that is not called sleeps on"]
+#[must_use = "when it is dropped, foreign code runs"]
+#[derive(Default)]
 pub(super) struct Recall {
     waker: Option<Waker>,
     _sleep: Option<Sleep>,
 }
 
-impl Recall {
-    /// Wakes the poller. The queue must be in order by now, because a waker may panic.
-    pub(super) fn call(self) {
-        if let Some(waker) = self.waker {
+impl Drop for Recall {
+    fn drop(&mut self) {
+        if let Some(waker) = self.waker.take() {
             waker.wake();
         }
     }
@@ -109,7 +109,7 @@ impl Alarm {
         match self.promise {
             Promise::Until(until) if deadline < until => self.recall(),
             Promise::Empty => self.recall(),
-            Promise::Until(_) | Promise::Nothing => Recall::nobody(),
+            Promise::Until(_) | Promise::Nothing => Recall::default(),
         }
     }
 
@@ -123,9 +123,9 @@ impl Alarm {
                 if let Some(sleep) = &mut self.sleep {
                     sleep.set_deadline(clock::instant_of(next));
                 }
-                Recall::nobody()
+                Recall::default()
             }
-            _ => Recall::nobody(),
+            _ => Recall::default(),
         }
     }
 
@@ -144,14 +144,5 @@ impl Alarm {
             self.waker = Some(waker.clone());
         }
         known
-    }
-}
-
-impl Recall {
-    const fn nobody() -> Self {
-        Self {
-            waker: None,
-            _sleep: None,
-        }
     }
 }

@@ -6,14 +6,11 @@
 
 #![forbid(unsafe_code)]
 
-use core::mem;
-
 use tokio::time::{Duration, Instant};
 
-use super::{DelayQueue, Expired, Key, fresh_id};
+use super::{DelayQueue, Expired, Key};
 use crate::clock;
 use crate::tick::Tick;
-use crate::wheel::{self, Wheel};
 
 /// The text of the panics about keys.
 pub(super) const INVALID_KEY: &str = "invalid key";
@@ -201,11 +198,12 @@ impl<T> DelayQueue<T> {
     /// Drops all items. Their keys become stale; the capacity stays.
     ///
     /// The task that waits for the queue is woken to see the end. If an item panics when it is
-    /// dropped, the queue is empty and in order all the same, and the other items are dropped too.
+    /// dropped, the other items are dropped too and the queue is empty and in order; only its
+    /// capacity is gone.
     ///
     /// # Cost
     ///
-    /// O(capacity): the memory is exchanged for fresh memory of the same size.
+    /// O(capacity), no allocation.
     ///
     /// # Examples
     ///
@@ -221,20 +219,8 @@ impl<T> DelayQueue<T> {
     /// assert!(queue.try_remove(&key).is_none());
     /// ```
     pub fn clear(&mut self) {
-        if self.wheel.is_empty() {
-            return;
-        }
-        let mut fresh = Wheel::starting_at(self.wheel.elapsed());
-        fresh.reserve(self.wheel.capacity());
-        // The new wheel counts its entries from the start; a new identity keeps old keys stale.
-        self.id = fresh_id();
-        let items = mem::replace(&mut self.wheel, fresh);
-        self.settle();
-        drop(items);
-    }
-
-    /// The wheel's name for `key`, if it is a key of this queue at all.
-    pub(super) fn entry(&self, key: &Key) -> Option<wheel::Key> {
-        (key.queue == self.id).then_some(key.entry)
+        // It outlives the drops of the items: should one panic, the poller is woken all the same.
+        let _recall = self.alarm.settle(None);
+        self.wheel.clear();
     }
 }

@@ -32,7 +32,7 @@ use crate::wheel;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Key {
-    /// Which queue; a cleared queue gets a new identity.
+    /// Which queue: every wheel counts its entries from the same number.
     pub(super) queue: u64,
     /// Which entry of its wheel.
     pub(super) entry: wheel::Key,

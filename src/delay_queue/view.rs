@@ -7,11 +7,8 @@ use core::fmt;
 use tokio::time::{Duration, Instant};
 
 use super::edit::INVALID_KEY;
-use super::{DelayQueue, Key};
+use super::{DelayQueue, Key, MAX_ITEMS};
 use crate::clock;
-
-/// How many items a queue can hold. Tokio's queue has the same limit.
-const MAX_ITEMS: usize = (1 << 30) - 1;
 
 impl<T> DelayQueue<T> {
     /// How many items wait: those that are not due yet, and those that are and have not been
@@ -180,16 +177,17 @@ impl<T> DelayQueue<T> {
     /// assert_eq!(sum, 3);
     /// ```
     pub fn iter(&self) -> impl Iterator<Item = (Key, Instant, &T)> {
-        self.wheel.iter().map(|(entry, deadline, item)| {
-            let key = Key {
-                queue: self.id,
-                entry,
-            };
-            (key, clock::instant_of(deadline), item)
-        })
+        self.wheel
+            .iter()
+            .map(|(entry, deadline, item)| (self.key(entry), clock::instant_of(deadline), item))
     }
 
     /// The key of the item that will be yielded next if nothing changes until then.
+    ///
+    /// # Cost
+    ///
+    /// O(1) if an item has been found due and not been yielded. Otherwise a search through the
+    /// items that lie nearest to now, one bucket per level of the wheel.
     ///
     /// # Examples
     ///
@@ -204,15 +202,15 @@ impl<T> DelayQueue<T> {
     /// ```
     #[must_use]
     pub fn peek(&self) -> Option<Key> {
-        let entry = self.wheel.peek()?;
-        Some(Key {
-            queue: self.id,
-            entry,
-        })
+        self.wheel.peek().map(|entry| self.key(entry))
     }
 
     /// The deadline of the item that will be yielded next, or `None` if the queue is empty. It has
     /// passed if an item is due.
+    ///
+    /// # Cost
+    ///
+    /// That of [`peek`](Self::peek).
     ///
     /// # Examples
     ///
