@@ -5,7 +5,7 @@
 use core::cell::RefCell;
 
 use crate::driver::runtime::Driver;
-use crate::primitive::{AtomicU32, Ordering};
+use crate::primitive::counter::{AtomicU32, Ordering};
 use crate::sync::pool::Cache;
 use crate::tick::Tick;
 
