@@ -249,7 +249,7 @@ impl Sleep {
             driver: timer.driver,
             generation: timer.generation,
             node,
-            deadline,
+            deadline: deadline.min(Tick::LAST),
         }
     }
 
@@ -333,6 +333,7 @@ impl Sleep {
     }
 
     pub(crate) fn set_tick(&mut self, deadline: Tick) {
+        let deadline = deadline.min(Tick::LAST);
         let old = core::mem::replace(&mut self.deadline, deadline);
         match self.node() {
             Some(node) => self.timer().reset(node, old, deadline),
