@@ -38,7 +38,7 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            target: Duration::from_secs(180),
+            target: Duration::from_secs(120),
             test: Duration::from_secs(30),
         }
     }
