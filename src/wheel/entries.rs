@@ -57,6 +57,11 @@ impl EntryId {
         (!self.is_none()).then_some(self)
     }
 
+    /// The id with this number, which [`index`](Self::index) gave out.
+    pub(crate) const fn from_index(index: u32) -> Self {
+        Self(index)
+    }
+
     /// The number behind the id, for those who store it beside other numbers.
     pub(crate) const fn index(self) -> u32 {
         self.0
