@@ -48,20 +48,18 @@ impl EntryId {
     /// The end of a list.
     pub(super) const NONE: Self = Self(u32::MAX);
 
+    #[inline]
     pub(super) fn is_none(self) -> bool {
         self == Self::NONE
     }
 
     /// This id unless it is [`NONE`](Self::NONE).
+    #[inline]
     pub(super) fn some(self) -> Option<Self> {
         (!self.is_none()).then_some(self)
     }
 
-    /// The number behind the id, for those who store it beside other numbers.
-    pub(crate) const fn index(self) -> u32 {
-        self.0
-    }
-
+    #[inline]
     #[allow(
         clippy::cast_possible_truncation,
         reason = "a page has 2^12 entries and there are less than 2^20 pages"
@@ -70,10 +68,12 @@ impl EntryId {
         Self(page << PAGE_BITS | offset as u32)
     }
 
+    #[inline]
     fn page(self) -> usize {
         (self.0 >> PAGE_BITS) as usize
     }
 
+    #[inline]
     fn offset(self) -> usize {
         self.0 as usize & (PAGE - 1)
     }
@@ -96,6 +96,7 @@ impl<P> Entries<P> {
         self.pages.iter().map(Slab::capacity).sum()
     }
 
+    #[inline]
     pub(super) fn insert(&mut self, entry: Entry<P>) -> EntryId {
         let page = match self.open.last() {
             Some(&page) => page,
@@ -110,6 +111,7 @@ impl<P> Entries<P> {
         EntryId::new(page, offset)
     }
 
+    #[inline]
     pub(super) fn remove(&mut self, id: EntryId) -> Entry<P> {
         let slab = &mut self.pages[id.page()];
         let entry = slab.remove(id.offset());
@@ -120,6 +122,7 @@ impl<P> Entries<P> {
         entry
     }
 
+    #[inline]
     pub(super) fn get(&self, id: EntryId) -> Option<&Entry<P>> {
         self.pages.get(id.page())?.get(id.offset())
     }
@@ -220,12 +223,14 @@ impl<P> Entries<P> {
 impl<P> Index<EntryId> for Entries<P> {
     type Output = Entry<P>;
 
+    #[inline]
     fn index(&self, id: EntryId) -> &Entry<P> {
         &self.pages[id.page()][id.offset()]
     }
 }
 
 impl<P> IndexMut<EntryId> for Entries<P> {
+    #[inline]
     fn index_mut(&mut self, id: EntryId) -> &mut Entry<P> {
         &mut self.pages[id.page()][id.offset()]
     }
