@@ -1,0 +1,125 @@
+//! The load: thousands of clients, most of which behave.
+//!
+//! This file is compiled twice, once below `on_tokio` and once below `on_cogwheel`.
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+
+use super::client::{Client, Stall};
+use super::service;
+use super::time::{Duration, Instant};
+use crate::random::Random;
+use crate::run::{Event, Plan};
+use crate::tally::Fault;
+
+/// Whoever is not connected after this long stays out.
+const OPENING_LIMIT: Duration = Duration::from_secs(10);
+
+/// What a client does with its connections.
+#[derive(Clone, Copy, Debug)]
+enum Role {
+    /// Sends one request after another.
+    Worker,
+    /// Follows a worker's key.
+    Subscriber,
+    /// Works for a while, stalls until it is closed, and starts again.
+    Staller,
+    /// Works for a while, vanishes, and starts again.
+    Vanisher,
+}
+
+impl Role {
+    /// Of twenty clients two subscribe, two stall and one vanishes.
+    fn of(id: u64) -> Self {
+        match id % 20 {
+            1 | 11 => Self::Subscriber,
+            2 | 12 => Self::Staller,
+            3 => Self::Vanisher,
+            _ => Self::Worker,
+        }
+    }
+}
+
+/// Starts the service and its clients, and returns when the last client has ended.
+///
+/// # Errors
+///
+/// When the service cannot listen, or not one client can connect.
+pub(crate) async fn run(plan: Arc<Plan>) -> io::Result<()> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+    let service = listener.local_addr()?;
+    let serving = tokio::spawn(service::serve(listener, Arc::clone(&plan.tally)));
+
+    let mut clients = JoinSet::new();
+    let refusal = open(&plan, service, &mut clients).await.err();
+    match refusal {
+        Some(refusal) if clients.is_empty() => return Err(refusal),
+        refusal => plan.tell(Event::Connected {
+            connections: clients.len(),
+            refusal,
+        }),
+    }
+    while let Some(ended) = clients.join_next().await {
+        ended.map_err(io::Error::other)?;
+    }
+    serving.abort();
+    Ok(())
+}
+
+/// Connects one client after another. Each starts its work at once: a connection that waited for
+/// the last one to be opened could be closed for being idle.
+async fn open(plan: &Arc<Plan>, service: SocketAddr, clients: &mut JoinSet<()>) -> io::Result<()> {
+    let started = Instant::now();
+    for id in 0..plan.connections {
+        if started.elapsed() > OPENING_LIMIT {
+            let text = format!("{OPENING_LIMIT:?} were not enough");
+            return Err(io::Error::new(io::ErrorKind::TimedOut, text));
+        }
+        let client = Client::connect(id, service, Arc::clone(&plan.tally)).await?;
+        let plan = Arc::clone(plan);
+        clients.spawn(async move {
+            if let Err(fault) = live(&plan, id, client).await {
+                plan.tally.fault(fault);
+            }
+        });
+    }
+    Ok(())
+}
+
+/// Plays the role of client `id` until the run ends.
+async fn live(plan: &Plan, id: u64, mut client: Client) -> Result<(), Fault> {
+    let role = Role::of(id);
+    let mut random = Random::new(id);
+    loop {
+        let shift = match role {
+            Role::Worker => Duration::MAX,
+            Role::Subscriber => return client.follow(id + 3, || !plan.stopped()).await,
+            Role::Staller | Role::Vanisher => random.millis(0..1_500),
+        };
+        let started = Instant::now();
+        while started.elapsed() < shift && !plan.stopped() {
+            client.work(&mut random).await?;
+        }
+        if plan.stopped() {
+            return Ok(());
+        }
+        match role {
+            Role::Vanisher => client.vanish().await?,
+            _ => client.stall(choose_stall(&mut random)).await?,
+        }
+        let reconnected = client.reconnect().await;
+        client = reconnected.map_err(|_| Fault::NotConnected)?;
+    }
+}
+
+fn choose_stall(random: &mut Random) -> Stall {
+    match random.below(3) {
+        0 => Stall::BetweenRequests,
+        1 => Stall::WithinRequest,
+        _ => Stall::Subscribed,
+    }
+}
