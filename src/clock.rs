@@ -6,9 +6,11 @@
     reason = "this is the one file in which time enters"
 )]
 
+use std::hash::{Hash, Hasher};
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use tokio::runtime::Handle;
 use tokio::time::Instant;
 
 use crate::tick::Tick;
@@ -26,6 +28,16 @@ fn origin() -> Instant {
 /// Tokio's current time: that of a paused clock if the calling thread is in its runtime.
 pub(crate) fn now() -> Instant {
     Instant::now()
+}
+
+/// As [`now`], in ticks.
+pub(crate) fn context_now() -> Tick {
+    tick_of(now())
+}
+
+/// The system's time, whatever clock the calling thread's runtime may have paused.
+pub(crate) fn system_now() -> Tick {
+    tick_of(Instant::from_std(std::time::Instant::now()))
 }
 
 /// The tick of `instant`, saturating at both ends of the line.
@@ -57,6 +69,45 @@ pub(crate) fn instant_of(tick: Tick) -> Instant {
 /// `now() + delay`, or an instant that is practically never if that overflows.
 pub(crate) fn deadline_in(delay: Duration) -> Tick {
     tick_of(now()).after(delay)
+}
+
+/// A number that stands for the runtime of `handle`, never 0.
+pub(crate) fn runtime_id(handle: &Handle) -> u64 {
+    /// Tokio's id is one number that it shows to a hasher alone.
+    struct Number(u64);
+
+    impl Hasher for Number {
+        fn finish(&self) -> u64 {
+            self.0
+        }
+
+        fn write(&mut self, bytes: &[u8]) {
+            for &byte in bytes {
+                self.0 = self.0.rotate_left(8) ^ u64::from(byte);
+            }
+        }
+
+        fn write_u64(&mut self, number: u64) {
+            self.0 = number;
+        }
+    }
+
+    let mut number = Number(0);
+    handle.id().hash(&mut number);
+    number.finish()
+}
+
+/// The id of the runtime that the calling thread is in, if it is in one.
+pub(crate) fn context() -> Option<u64> {
+    Handle::try_current().ok().map(|handle| runtime_id(&handle))
+}
+
+/// Whether the calling thread may enter a runtime: not when its locals are gone.
+pub(crate) fn may_enter() -> bool {
+    match Handle::try_current() {
+        Ok(_) => true,
+        Err(error) => !error.is_thread_local_destroyed(),
+    }
 }
 
 #[cfg(test)]

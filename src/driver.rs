@@ -1,1 +1,43 @@
-//! driver
+//! Who turns the wheel, and when.
+//!
+//! There is no driver task. A turn is run
+//!
+//! * by Tokio's clock: the driver keeps one `tokio::time::Sleep`, armed at the exact next
+//!   deadline, and the waker it is polled with turns the wheel inline;
+//! * by a thread that arms a timer earlier than that deadline;
+//! * by a thread on every 256th of its pushes, so that the inboxes stay short while all workers
+//!   are busy;
+//! * by a thread that reads the clock for a timer and finds the driver overdue;
+//! * at shutdown.
+//!
+//! One idle guard task per runtime is the driver's death notice: the runtime drops it when it
+//! shuts down, which closes the timer and resolves everything that is pending.
+//!
+//! Drivers are never freed. One whose runtime has ended is closed, its generation is retired, and
+//! the next runtime gets it again; a handle of the old generation sees the difference. That is
+//! what lets a timer hold a plain reference instead of a counted one.
+//!
+//! * [`shared`]: what users and driver share; [`core`]: the wheel; [`turn`]: the loop;
+//!   [`wake_list`]: a batch of wakers. These know neither Tokio nor a clock.
+//! * `runtime`: the driver of one runtime; `parker`: its alarm and its guard; `registry`: which
+//!   runtime has which driver; `local`: what a thread keeps.
+
+#![forbid(unsafe_code)]
+#![allow(
+    unreachable_pub,
+    reason = "models reach these items through `loom_only`"
+)]
+
+pub mod core;
+pub mod shared;
+pub mod turn;
+pub mod wake_list;
+
+#[cfg(not(loom))]
+pub(crate) mod local;
+#[cfg(not(loom))]
+mod parker;
+#[cfg(not(loom))]
+pub(crate) mod registry;
+#[cfg(not(loom))]
+pub(crate) mod runtime;

@@ -1,1 +1,91 @@
-//! primitive
+//! The one place that names `std::sync`, raw cells or loom.
+//!
+//! Everything that threads share is built from these items, so that a build with `--cfg loom`
+//! explores the very code that ships. Loom only sees what passes through here: a value that one
+//! thread hands to another by way of an atomic lies in [`UnsafeCell`], never in a plain field.
+
+#![allow(
+    unreachable_pub,
+    reason = "models reach these items through `loom_only`"
+)]
+
+pub use self::inner::{AtomicU32, AtomicU64, Mutex, Ordering, UnsafeCell, yield_now};
+
+/// Set once, read by all. Loom has no counterpart; it guards no hand-over that a model explores,
+/// because the initialisation itself contains no point at which loom switches threads.
+pub use std::sync::OnceLock;
+
+#[cfg(not(loom))]
+mod inner {
+    #![allow(
+        clippy::disallowed_types,
+        reason = "this file lends the raw cell to the rest"
+    )]
+
+    pub use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+    use std::sync::{MutexGuard, PoisonError};
+    pub use std::thread::yield_now;
+
+    /// A cell whose owner is decided at run time, with loom's closure interface.
+    #[derive(Debug, Default)]
+    pub struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
+
+    impl<T> UnsafeCell<T> {
+        pub const fn new(value: T) -> Self {
+            Self(std::cell::UnsafeCell::new(value))
+        }
+
+        /// Gives `f` a pointer to read through.
+        #[inline]
+        pub fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R {
+            f(self.0.get())
+        }
+
+        /// Gives `f` a pointer to write through.
+        #[inline]
+        pub fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
+            f(self.0.get())
+        }
+    }
+
+    /// A mutex without poisoning: what it guards here stays valid whoever panics.
+    #[derive(Debug, Default)]
+    pub struct Mutex<T>(std::sync::Mutex<T>);
+
+    impl<T> Mutex<T> {
+        pub const fn new(value: T) -> Self {
+            Self(std::sync::Mutex::new(value))
+        }
+
+        pub fn lock(&self) -> MutexGuard<'_, T> {
+            self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        }
+    }
+}
+
+#[cfg(loom)]
+mod inner {
+    pub use loom::cell::UnsafeCell;
+    pub use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+    pub use loom::thread::yield_now;
+
+    #[derive(Debug)]
+    pub struct Mutex<T>(loom::sync::Mutex<T>);
+
+    impl<T> Mutex<T> {
+        pub fn new(value: T) -> Self {
+            Self(loom::sync::Mutex::new(value))
+        }
+
+        pub fn lock(&self) -> loom::sync::MutexGuard<'_, T> {
+            self.0
+                .lock()
+                .unwrap_or_else(|poisoned| poisoned.into_inner())
+        }
+    }
+}
+
+/// Keeps `T` on cache lines of its own (two, because processors fetch them in pairs).
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub struct CachePadded<T>(pub T);

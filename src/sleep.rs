@@ -1,68 +1,472 @@
-//! SCAFFOLD: the final API of `Sleep` over Tokio's, until the driver is there.
-use crate::clock;
+//! `Sleep`: waits until a deadline.
+
+#![forbid(unsafe_code)]
+
+use core::fmt;
 use core::future::Future;
-use core::pin::Pin;
-use core::task::{Context, Poll};
+use core::pin::{Pin, pin};
+use core::task::{Context, Poll, ready};
+use core::time::Duration;
+
 use futures_core::FusedFuture;
-use tokio::time::{Duration, Instant};
+use tokio::task::coop;
+use tokio::time::Instant;
 
-/// Waits until a deadline.
-#[derive(Debug)]
-#[must_use = "futures do nothing unless you `.await` or poll them"]
-pub struct Sleep {
-    inner: Pin<Box<tokio::time::Sleep>>,
-    deadline: Instant,
-    done: bool,
-}
+use crate::clock;
+use crate::driver::local;
+use crate::driver::registry;
+use crate::driver::runtime::{Driver, DriverRef};
+use crate::error::TimerError;
+use crate::sync::node::Polled;
+use crate::sync::pool::NodeId;
+use crate::tick::Tick;
+use crate::timer::Timer;
 
-/// Waits for a duration.
+/// Not armed.
+const NONE: u32 = u32::MAX;
+/// Not armed, and the deadline lay ahead when the sleep was made.
+const FRESH: u32 = u32::MAX - 1;
+/// Completed.
+const DONE: u32 = u32::MAX - 2;
+
+/// A deadline this much later than the driver's is not due yet unless the driver is late.
+const AHEAD: Duration = Duration::from_secs(1);
+/// A driver that is this late gets help from the thread that notices.
+const OVERDUE: Duration = Duration::from_millis(3);
+/// With this much left at the latest reading, the clock is read on every eighth re-poll only.
+const FAR: Duration = Duration::from_millis(100);
+
+/// Waits for `duration`, counted from this call.
+///
+/// A drop-in for [`tokio::time::sleep`].
+///
+/// # Units and rounding
+///
+/// The deadline is exact to the nanosecond and never rounded. The future completes at the first
+/// turn of the wheel at or after it; Tokio's clock, which wakes the wheel, counts milliseconds and
+/// rounds up. A zero `duration` is complete at the first poll. One that overflows means
+/// practically never; there is no upper limit.
+///
+/// # Panics
+///
+/// Panics if the calling thread is not in a Tokio runtime or in one without timers.
+///
+/// # Cancel safety
+///
+/// Dropping the future cancels it; nothing else happens. See [`Sleep`].
+///
+/// # Cost
+///
+/// One clock reading and one look-up of the current runtime, which a [`Timer`] handle saves. No
+/// allocation, no lock.
+///
+/// # Examples
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() {
+/// use cogwheel::time::{Duration, Instant, sleep};
+///
+/// let start = Instant::now();
+/// sleep(Duration::from_millis(250)).await;
+/// assert!(start.elapsed() >= Duration::from_millis(250));
+/// # }
+/// ```
 #[track_caller]
 pub fn sleep(duration: Duration) -> Sleep {
-    sleep_until(clock::instant_of(clock::deadline_in(duration)))
+    Sleep::after(registry::current(), clock::context_now(), duration)
 }
 
-/// Waits until an instant.
+/// Waits until `deadline`.
+///
+/// A drop-in for [`tokio::time::sleep_until`]. All that [`sleep`] says holds here as well; a
+/// deadline that has passed is complete at the first poll.
+///
+/// # Panics
+///
+/// Panics if the calling thread is not in a Tokio runtime or in one without timers.
+///
+/// # Examples
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() {
+/// use cogwheel::time::{Duration, Instant, sleep_until};
+///
+/// let deadline = Instant::now() + Duration::from_secs(1);
+/// sleep_until(deadline).await;
+/// assert!(Instant::now() >= deadline);
+/// # }
+/// ```
 #[track_caller]
 pub fn sleep_until(deadline: Instant) -> Sleep {
-    Sleep {
-        inner: Box::pin(tokio::time::sleep_until(deadline)),
-        deadline,
-        done: false,
+    Sleep::until(registry::current(), clock::tick_of(deadline))
+}
+
+/// Making sleeps.
+impl Timer {
+    /// Waits for `duration`, counted from this call, on this timer's clock.
+    ///
+    /// As [`time::sleep`](crate::time::sleep), from any thread. It never panics: on a closed timer
+    /// the future panics when it is polled; see [`try_sleep`](Self::try_sleep).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() {
+    /// use std::time::Duration;
+    ///
+    /// let timer = cogwheel::Timer::current();
+    /// timer.sleep(Duration::from_millis(1)).await;
+    /// # }
+    /// ```
+    pub fn sleep(&self, duration: Duration) -> Sleep {
+        let driver = self.driver();
+        Sleep::after(driver, driver.now(), duration)
+    }
+
+    /// As [`sleep`](Self::sleep), with an error instead of a future that cannot be awaited.
+    ///
+    /// # Errors
+    ///
+    /// [`TimerError::Closed`] if the runtime of this timer has shut down.
+    pub fn try_sleep(&self, duration: Duration) -> Result<Sleep, TimerError> {
+        if self.is_closed() {
+            return Err(TimerError::Closed);
+        }
+        Ok(self.sleep(duration))
+    }
+
+    /// Waits until `deadline` on this timer's clock.
+    ///
+    /// As [`time::sleep_until`](crate::time::sleep_until), from any thread.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() {
+    /// use cogwheel::{Timer, time::Instant};
+    ///
+    /// Timer::current().sleep_until(Instant::now()).await;
+    /// # }
+    /// ```
+    pub fn sleep_until(&self, deadline: Instant) -> Sleep {
+        Sleep::until(self.driver(), clock::tick_of(deadline))
+    }
+}
+
+/// A future that completes at its deadline.
+///
+/// Made by [`sleep`], [`sleep_until`] and [`Timer`]. Unlike Tokio's it is [`Unpin`]: it can be
+/// polled through a plain `&mut` in a `select!` loop, stored in a struct and moved at any time,
+/// also after it was polled.
+///
+/// It belongs to the timer it was made with, whatever runtime it is polled in.
+///
+/// # Completion
+///
+/// * It never completes early: not before the clock of its runtime has reached
+///   [`deadline`](Self::deadline), to the nanosecond.
+/// * A poll sees time: a sleep whose deadline has passed is complete on its next poll, even if
+///   nothing has turned the wheel since. So a loop that polls without ever yielding ends. (Far from
+///   the deadline, by the latest reading of the clock, it is read again on every eighth re-poll.)
+/// * It is fused: polled again after completion it is complete again, until it is reset.
+/// * It takes part in Tokio's cooperative budget, as Tokio's own timers do.
+///
+/// # Panics
+///
+/// Polling panics, with Tokio's text, once the runtime of its timer has shut down.
+///
+/// # Cancel safety
+///
+/// Dropping it at any point cancels the timer and releases the waker at once.
+///
+/// # Cost
+///
+/// 24 bytes. Nothing is registered before the first poll that has to wait; that takes a node of 48
+/// bytes from the thread's cache. Dropping is one atomic exchange. Moving the deadline later is one
+/// store.
+///
+/// # Examples
+///
+/// An idle timeout that every message moves:
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+/// # async fn main() {
+/// use cogwheel::time::{Duration, Instant, sleep};
+///
+/// # let (sender, mut messages) = tokio::sync::mpsc::channel::<u32>(1);
+/// # tokio::spawn(async move {
+/// #     for n in 0..3 {
+/// #         tokio::time::sleep(Duration::from_secs(7)).await;
+/// #         sender.send(n).await.unwrap();
+/// #     }
+/// #     std::future::pending::<()>().await;
+/// # });
+/// let idle = Duration::from_secs(10);
+/// let mut timeout = sleep(idle);
+/// let mut received = 0;
+/// loop {
+///     tokio::select! {
+///         Some(_message) = messages.recv() => {
+///             received += 1;
+///             timeout.set_deadline(Instant::now() + idle);
+///         }
+///         () = &mut timeout => break,
+///     }
+/// }
+/// assert_eq!(received, 3);
+/// # }
+/// ```
+///
+/// # Source
+///
+/// The interface is that of Tokio's `Sleep`.
+#[must_use = "futures do nothing unless you `.await` or poll them"]
+pub struct Sleep {
+    driver: &'static Driver,
+    generation: u32,
+    /// A node of this sleep's own, or one of the constants above.
+    node: u32,
+    deadline: Tick,
+}
+
+impl Sleep {
+    fn after(timer: DriverRef, now: Tick, duration: Duration) -> Self {
+        if now > timer.parked().after(OVERDUE) {
+            // All workers are busy, or somebody would have turned: help.
+            timer.turn();
+        }
+        let state = if duration.is_zero() { NONE } else { FRESH };
+        Self::new(timer, now.after(duration), state)
+    }
+
+    pub(crate) fn until(timer: DriverRef, deadline: Tick) -> Self {
+        Self::new(timer, deadline, NONE)
+    }
+
+    fn new(timer: DriverRef, deadline: Tick, node: u32) -> Self {
+        Self {
+            driver: timer.driver,
+            generation: timer.generation,
+            node,
+            deadline,
+        }
+    }
+
+    /// When it completes.
+    ///
+    /// Exact for what was asked for; a deadline more than 500 years ahead shows as one about that
+    /// far ahead.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() {
+    /// use cogwheel::time::{Duration, Instant, sleep_until};
+    ///
+    /// let deadline = Instant::now() + Duration::from_nanos(1_234_567);
+    /// assert_eq!(sleep_until(deadline).deadline(), deadline);
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn deadline(&self) -> Instant {
+        clock::instant_of(self.deadline)
+    }
+
+    /// Whether it has completed, or has fired and was not polled since.
+    ///
+    /// This does not look at the clock.
+    #[must_use]
+    pub fn is_elapsed(&self) -> bool {
+        match self.node() {
+            Some(node) => self.fired(node),
+            None => self.node == DONE,
+        }
+    }
+
+    /// Moves the deadline, whether it has completed or not.
+    ///
+    /// The task that polled it last is woken at the new deadline; at once, if that has passed.
+    /// This is Tokio's signature; [`set_deadline`](Self::set_deadline) does the same without the
+    /// pin.
+    pub fn reset(self: Pin<&mut Self>, deadline: Instant) {
+        self.get_mut().set_deadline(deadline);
+    }
+
+    /// Moves the deadline, whether it has completed or not.
+    ///
+    /// The task that polled it last is woken at the new deadline; at once, if that has passed.
+    ///
+    /// # Cost
+    ///
+    /// Later: one store. Earlier: a few atomic operations, and a turn of the wheel if nothing else
+    /// is due before.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() {
+    /// use cogwheel::time::{Duration, Instant, sleep};
+    ///
+    /// let start = Instant::now();
+    /// let mut again = sleep(Duration::from_secs(1));
+    /// (&mut again).await;
+    /// again.set_deadline(start + Duration::from_secs(5));
+    /// assert!(!again.is_elapsed());
+    /// again.await;
+    /// assert_eq!(start.elapsed(), Duration::from_secs(5));
+    /// # }
+    /// ```
+    pub fn set_deadline(&mut self, deadline: Instant) {
+        self.set_tick(clock::tick_of(deadline));
+    }
+
+    fn set_tick(&mut self, deadline: Tick) {
+        let old = core::mem::replace(&mut self.deadline, deadline);
+        match self.node() {
+            Some(node) => self.timer().reset(node, old, deadline),
+            None => self.node = NONE,
+        }
+    }
+
+    fn timer(&self) -> DriverRef {
+        DriverRef {
+            driver: self.driver,
+            generation: self.generation,
+        }
+    }
+
+    fn node(&self) -> Option<NodeId> {
+        (self.node < NodeId::LIMIT).then_some(NodeId::new(self.node))
+    }
+
+    /// Whether this node has fired for the deadline that this sleep has now.
+    fn fired(&self, node: NodeId) -> bool {
+        self.timer().node(node).has_fired() && self.deadline <= self.timer().elapsed()
+    }
+}
+
+// === polling ===
+
+impl Future for Sleep {
+    type Output = ();
+
+    #[inline]
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        if !coop::has_budget_remaining() {
+            // Wakes the task again after the others had their turn.
+            ready!(pin!(coop::consume_budget()).poll(cx));
+        }
+        ready!(self.poll_deadline(cx));
+        // One unit of the budget for each completion; there was one left.
+        let _ = pin!(coop::consume_budget()).poll(cx);
+        Poll::Ready(())
     }
 }
 
 impl Sleep {
-    /// Its deadline.
-    #[must_use]
-    pub fn deadline(&self) -> Instant {
-        self.deadline
+    #[inline]
+    fn poll_deadline(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        assert!(!self.timer().is_closed(), "{}", TimerError::Closed);
+        match self.node() {
+            Some(node) => self.poll_armed(node, cx),
+            None if self.node == DONE => Poll::Ready(()),
+            None => self.arm(cx),
+        }
     }
-    /// Whether it has fired.
-    #[must_use]
-    pub fn is_elapsed(&self) -> bool {
-        self.inner.is_elapsed()
+
+    /// The first poll, or the first since the deadline was moved after completion.
+    #[inline]
+    fn arm(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let timer = self.timer();
+        let fresh = self.node == FRESH;
+        let Some(node) = timer.arm(self.deadline, cx.waker()) else {
+            panic!("{}", TimerError::Closed);
+        };
+        self.node = node.index();
+        if fresh && self.deadline > timer.parked().after(AHEAD) {
+            return Poll::Pending;
+        }
+        // It fired at once if it was earlier than all others and due.
+        if self.fired(node) || self.is_due(timer.now()) {
+            return self.complete(node);
+        }
+        Poll::Pending
     }
-    /// Moves the deadline (Tokio's signature).
-    pub fn reset(self: Pin<&mut Self>, deadline: Instant) {
-        self.get_mut().set_deadline(deadline);
+
+    fn poll_armed(&mut self, node: NodeId, cx: &mut Context<'_>) -> Poll<()> {
+        if self.glance() {
+            return self.complete(node);
+        }
+        match self.timer().node(node).register(cx.waker()) {
+            Polled::Armed => Poll::Pending,
+            Polled::Fired if self.fired(node) => self.complete(node),
+            Polled::Fired => {
+                // It fired for a deadline that has been moved since.
+                self.timer().cancel(node);
+                self.node = NONE;
+                self.arm(cx)
+            }
+        }
     }
-    /// Moves the deadline.
-    pub fn set_deadline(&mut self, deadline: Instant) {
-        self.deadline = deadline;
-        self.done = false;
-        self.inner.as_mut().reset(deadline);
+
+    /// Reads the clock, or not, if it was read just now and the deadline was far away.
+    fn glance(&mut self) -> bool {
+        let deadline = self.deadline;
+        let skip = local::with(self.driver, |local| {
+            local.glances = local.glances.wrapping_add(1);
+            !local.glances.is_multiple_of(8) && deadline > local.seen.after(FAR)
+        });
+        if skip {
+            return false;
+        }
+        let now = self.timer().now();
+        local::with(self.driver, |local| local.seen = now);
+        self.is_due(now)
+    }
+
+    /// Whether the deadline has come at `now`; helps a driver that is late.
+    fn is_due(&self, now: Tick) -> bool {
+        if now > self.timer().parked().after(OVERDUE) {
+            self.timer().turn();
+        }
+        self.deadline <= now
+    }
+
+    fn complete(&mut self, node: NodeId) -> Poll<()> {
+        self.node = DONE;
+        self.timer().cancel(node);
+        Poll::Ready(())
     }
 }
-impl Future for Sleep {
-    type Output = ();
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        let poll = self.inner.as_mut().poll(cx);
-        self.done = poll.is_ready();
-        poll
-    }
-}
+
 impl FusedFuture for Sleep {
+    /// True after completion, until the deadline is moved.
     fn is_terminated(&self) -> bool {
-        self.done
+        self.node == DONE
+    }
+}
+
+impl Drop for Sleep {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(node) = self.node() {
+            self.timer().cancel(node);
+        }
+    }
+}
+
+impl fmt::Debug for Sleep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sleep")
+            .field("deadline", &self.deadline())
+            .field("elapsed", &self.is_elapsed())
+            .finish_non_exhaustive()
     }
 }

@@ -1,0 +1,134 @@
+//! The core: owns the wheel and moves nodes between it, the inboxes and the wakers.
+//!
+//! It knows neither Tokio nor a clock; whoever holds the turn lock calls it with the time. See
+//! [`turn`](super::turn) for the order of the calls.
+
+#![forbid(unsafe_code)]
+#![allow(
+    unreachable_pub,
+    reason = "models reach these items through `loom_only`"
+)]
+
+use crate::driver::shared::Shared;
+use crate::driver::wake_list::WakeList;
+use crate::sync::node::{Drained, Look, Node};
+use crate::sync::pool::NodeId;
+use crate::tick::Tick;
+use crate::wheel::Geometry;
+use crate::wheel::{EntryId, Hierarchy};
+
+/// The wheel of one timer; its entries are the indices of nodes.
+#[derive(Debug)]
+pub struct Core {
+    wheel: Hierarchy<u32>,
+}
+
+impl Core {
+    /// An empty wheel that begins at `now`.
+    pub fn new(geometry: Geometry, now: Tick) -> Self {
+        Self {
+            wheel: Hierarchy::new(geometry, now),
+        }
+    }
+
+    /// The time of the latest advance.
+    pub fn elapsed(&self) -> Tick {
+        self.wheel.elapsed()
+    }
+
+    /// How many nodes the wheel holds.
+    pub fn linked(&self) -> usize {
+        self.wheel.len()
+    }
+
+    /// Places everything that lies in the inboxes.
+    pub fn drain(&mut self, shared: &Shared) {
+        for inbox in shared.inboxes() {
+            for (id, node) in inbox.take_all(shared.pool().pages()) {
+                self.place(shared, id, node);
+            }
+        }
+    }
+
+    /// Moves the wheel to `now`; what is due then waits for [`fire`](Self::fire).
+    pub fn advance(&mut self, shared: &Shared, now: Tick) {
+        let now = now.max(self.wheel.elapsed());
+        shared.publish_elapsed(now);
+        // A touched bucket of cancelled timers is swept, so that it costs one stale look.
+        self.wheel
+            .advance(now, |&index| !shared.node(NodeId::new(index)).sweep());
+    }
+
+    /// Fires what is due until the batch is full; tells whether nothing is left.
+    pub fn fire(&mut self, shared: &Shared, wakes: &mut WakeList) -> bool {
+        let now = self.wheel.elapsed();
+        while !wakes.is_full() {
+            let Some((_, index)) = self.wheel.pop_due() else {
+                return true;
+            };
+            let id = NodeId::new(index);
+            let node = shared.node(id);
+            let waker = match node.look(now) {
+                Look::Idle => None,
+                Look::Later(deadline) => {
+                    node.set_entry(self.wheel.insert(deadline, index).index());
+                    None
+                }
+                Look::Fired(waker) => waker,
+                Look::FiredAndFree(waker) => {
+                    shared.pool().put_back(id);
+                    waker
+                }
+            };
+            if let Some(waker) = waker {
+                wakes.push(waker);
+            }
+        }
+        false
+    }
+
+    /// Publishes the deadline of the sleep that follows and parks the inboxes.
+    ///
+    /// `None` if something was pushed meanwhile: drain again.
+    pub fn park(&mut self, shared: &Shared) -> Option<Tick> {
+        let next = self.wheel.next_deadline().unwrap_or(Tick::MAX);
+        shared.bell().publish(next);
+        let mut empty = true;
+        for inbox in shared.inboxes() {
+            empty &= inbox.park();
+        }
+        empty.then_some(next)
+    }
+
+    /// Refuses all further pushes and makes everything that is armed due.
+    pub fn close(&mut self, shared: &Shared) {
+        shared.retire_generation();
+        for inbox in shared.inboxes() {
+            for (id, node) in inbox.close(shared.pool().pages()) {
+                self.place(shared, id, node);
+            }
+        }
+        self.wheel.advance(Tick::MAX, |_| true);
+    }
+
+    fn place(&mut self, shared: &Shared, id: NodeId, node: &Node) {
+        let entry = node.entry().map(EntryId::from_index);
+        match (node.drained(), entry) {
+            (Drained::Place(deadline), Some(entry)) => self.wheel.reset(entry, deadline),
+            (Drained::Place(deadline), None) => {
+                node.set_entry(self.wheel.insert(deadline, id.index()).index());
+            }
+            (Drained::Unlink, Some(entry)) => {
+                self.wheel.remove(entry);
+            }
+            (Drained::Unlink, None) => {}
+            (Drained::Free, entry) => {
+                debug_assert!(
+                    entry.is_none(),
+                    "a node is abandoned only after it was unlinked"
+                );
+                shared.pool().put_back(id);
+            }
+        }
+    }
+}

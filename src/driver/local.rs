@@ -1,0 +1,123 @@
+//! What a thread keeps: for the few timers it used last, a cache of idle nodes and some counts.
+
+#![forbid(unsafe_code)]
+
+use core::cell::RefCell;
+
+use crate::driver::runtime::Driver;
+use crate::primitive::{AtomicU32, Ordering};
+use crate::sync::pool::Cache;
+use crate::tick::Tick;
+
+/// Timers that a thread keeps something for.
+const TIMERS: usize = 4;
+
+/// What a thread keeps for one timer.
+#[derive(Debug)]
+pub(crate) struct Local {
+    driver: &'static Driver,
+    /// Idle nodes.
+    pub(crate) cache: Cache,
+    /// The inbox this thread pushes into.
+    pub(crate) shard: usize,
+    /// How often it has pushed.
+    pub(crate) pushes: u32,
+    /// The latest time it has read.
+    pub(crate) seen: Tick,
+    /// How often it could have read the time since.
+    pub(crate) glances: u32,
+}
+
+thread_local! {
+    static LOCALS: RefCell<Locals> = const { RefCell::new(Locals(Vec::new())) };
+}
+
+/// The timers used last, the most recent first.
+struct Locals(Vec<Local>);
+
+/// Runs `f` with what this thread keeps for `driver`.
+///
+/// `f` runs no foreign code. On a thread whose locals are gone it works on an empty cache that is
+/// given back at once.
+#[inline]
+pub(crate) fn with<R>(driver: &'static Driver, f: impl FnOnce(&mut Local) -> R) -> R {
+    // `f` can only be moved into one of the two ways.
+    let mut f = Some(f);
+    let done = LOCALS.try_with(|locals| {
+        let mut locals = locals.try_borrow_mut().ok()?;
+        let local = locals.of(driver);
+        f.take().map(|f| f(local))
+    });
+    match (done, f) {
+        (Ok(Some(result)), _) => result,
+        (_, Some(f)) => without(driver, f),
+        (_, None) => unreachable!("`f` is taken only to be run"),
+    }
+}
+
+#[cold]
+fn without<R>(driver: &'static Driver, f: impl FnOnce(&mut Local) -> R) -> R {
+    let mut local = Local::new(driver);
+    let result = f(&mut local);
+    local.flush();
+    result
+}
+
+impl Locals {
+    #[inline]
+    fn of(&mut self, driver: &'static Driver) -> &mut Local {
+        let first = self.0.first();
+        if !first.is_some_and(|local| core::ptr::eq(local.driver, driver)) {
+            self.bring_to_front(driver);
+        }
+        &mut self.0[0]
+    }
+
+    #[cold]
+    fn bring_to_front(&mut self, driver: &'static Driver) {
+        let known = self
+            .0
+            .iter()
+            .position(|local| core::ptr::eq(local.driver, driver));
+        let local = match known {
+            Some(place) => self.0.remove(place),
+            None => {
+                if self.0.len() == TIMERS
+                    && let Some(mut oldest) = self.0.pop()
+                {
+                    oldest.flush();
+                }
+                Local::new(driver)
+            }
+        };
+        self.0.insert(0, local);
+    }
+}
+
+impl Drop for Locals {
+    /// Gives the nodes back when the thread ends.
+    fn drop(&mut self) {
+        for local in &mut self.0 {
+            local.flush();
+        }
+    }
+}
+
+impl Local {
+    fn new(driver: &'static Driver) -> Self {
+        static THREADS: AtomicU32 = AtomicU32::new(0);
+        let thread = THREADS.fetch_add(1, Ordering::Relaxed) as usize;
+        Self {
+            driver,
+            cache: Cache::new(),
+            shard: thread % driver.shared().shards(),
+            pushes: 0,
+            seen: Tick::ZERO,
+            glances: 0,
+        }
+    }
+
+    fn flush(&mut self) {
+        self.driver.shared().pool().flush(&mut self.cache);
+    }
+}

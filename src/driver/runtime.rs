@@ -1,0 +1,289 @@
+//! The driver of one Tokio runtime.
+
+#![forbid(unsafe_code)]
+
+use core::fmt;
+use core::task::Waker;
+
+use tokio::runtime::{Handle, RuntimeFlavor};
+
+use crate::clock;
+use crate::driver::core::Core;
+use crate::driver::local;
+use crate::driver::parker::{Guard, Parker};
+use crate::driver::registry;
+use crate::driver::shared::{Refused, Shared};
+use crate::driver::turn::{self, Seat};
+use crate::driver::wake_list::run_foreign;
+use crate::primitive::{AtomicU32, AtomicU64, Mutex, Ordering};
+use crate::sync::node::Node;
+use crate::sync::pool::NodeId;
+use crate::sync::turn_lock::TurnLock;
+use crate::tick::Tick;
+use crate::wheel::Geometry;
+
+/// Every so many pushes a thread turns the wheel.
+const PUSHES: u32 = 256;
+/// Inboxes per driver.
+const SHARDS: usize = 8;
+
+/// The choices that a builder offers.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Config {
+    /// Unlink cancelled timers at once.
+    pub(crate) exact_cancel: bool,
+}
+
+/// A wheel, its users' side and its alarm; lives for ever, serves one runtime after another.
+pub(crate) struct Driver {
+    shared: Shared,
+    lock: TurnLock<Seat<Parker>>,
+    exact_cancel: AtomicU32,
+    /// Whose clock is read: 0 is the system's, everything else a runtime that may pause its own.
+    clock: AtomicU64,
+    /// For reading that clock from outside of its runtime.
+    handle: Mutex<Option<Handle>>,
+}
+
+impl fmt::Debug for Driver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Driver")
+            .field("generation", &self.shared.generation())
+            .field("elapsed", &self.shared.elapsed())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Driver {
+    /// A closed driver.
+    pub(super) fn new() -> Self {
+        Self {
+            shared: Shared::new(SHARDS),
+            lock: TurnLock::new(Seat {
+                core: Core::new(Geometry::STANDARD, Tick::ZERO),
+                park: None,
+            }),
+            exact_cancel: AtomicU32::new(0),
+            clock: AtomicU64::new(0),
+            handle: Mutex::new(None),
+        }
+    }
+
+    /// Opens a closed driver for the runtime of `handle`.
+    ///
+    /// # Panics
+    ///
+    /// Panics, at the caller, if that runtime was built without timers.
+    #[track_caller]
+    pub(super) fn open(handle: &Handle, config: Config) -> DriverRef {
+        let context = handle.enter();
+        // First of all, because it panics if there are no timers.
+        let sleep = tokio::time::sleep_until(clock::instant_of(Tick::MAX));
+        let driver = registry::spare();
+        let id = match handle.runtime_flavor() {
+            RuntimeFlavor::CurrentThread => clock::runtime_id(handle),
+            // Tokio pauses the clock of current-thread runtimes only.
+            _ => 0,
+        };
+        driver.clock.store(id, Ordering::Release);
+        if id != 0 {
+            *driver.handle.lock() = Some(handle.clone());
+        }
+        driver
+            .exact_cancel
+            .store(u32::from(config.exact_cancel), Ordering::Release);
+        let timer = DriverRef {
+            driver,
+            generation: driver.shared.generation(),
+        };
+        turn::open(
+            &driver.shared,
+            &driver.lock,
+            Geometry::STANDARD,
+            Parker::new(driver, sleep),
+            clock::context_now(),
+        );
+        drop(context);
+        tracing::debug!(target: "cogwheel", generation = timer.generation, "timer opened");
+        // A runtime that is shutting down drops the guard at once, and so closes the timer.
+        handle.spawn(Guard::new(timer));
+        timer
+    }
+
+    /// Turns the wheel, or leaves a note for the thread that does.
+    pub(super) fn turn(&'static self) {
+        turn::turn(&self.shared, &self.lock);
+    }
+
+    /// Notes that the alarm has gone off, and turns.
+    pub(super) fn alarm(&'static self) {
+        self.shared.bell().go_off();
+        self.turn();
+    }
+
+    pub(super) fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
+    /// The time of this driver's runtime, from whatever thread it is read.
+    #[inline]
+    pub(super) fn now(&self) -> Tick {
+        match self.clock.load(Ordering::Relaxed) {
+            0 => clock::system_now(),
+            id if clock::context() == Some(id) => clock::context_now(),
+            _ => self.now_from_outside(),
+        }
+    }
+
+    #[cold]
+    fn now_from_outside(&self) -> Tick {
+        let handle = self.handle.lock().clone();
+        match handle {
+            Some(handle) if clock::may_enter() => {
+                let _context = handle.enter();
+                clock::context_now()
+            }
+            _ => clock::system_now(),
+        }
+    }
+}
+
+/// A driver in one of its generations: what handles and timers hold.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct DriverRef {
+    pub(crate) driver: &'static Driver,
+    pub(crate) generation: u32,
+}
+
+impl PartialEq for DriverRef {
+    fn eq(&self, other: &Self) -> bool {
+        core::ptr::eq(self.driver, other.driver) && self.generation == other.generation
+    }
+}
+
+impl DriverRef {
+    /// Whether the runtime has ended, or the timer was closed.
+    #[inline]
+    pub(crate) fn is_closed(self) -> bool {
+        self.driver.shared.is_closed(self.generation)
+    }
+
+    /// The time of this timer's runtime.
+    #[inline]
+    pub(crate) fn now(self) -> Tick {
+        self.driver.now()
+    }
+
+    /// The time of the latest turn: nothing with a later deadline has fired.
+    #[inline]
+    pub(crate) fn elapsed(self) -> Tick {
+        self.driver.shared.elapsed()
+    }
+
+    /// The deadline that the driver sleeps until.
+    #[inline]
+    pub(crate) fn parked(self) -> Tick {
+        self.driver.shared.bell().deadline()
+    }
+
+    /// The node of this name.
+    #[inline]
+    pub(crate) fn node(self, id: NodeId) -> &'static Node {
+        self.driver.shared.node(id)
+    }
+
+    /// Turns the wheel, or leaves a note for the thread that does.
+    #[cold]
+    pub(crate) fn turn(self) {
+        self.driver.turn();
+    }
+
+    /// Arms a timer; `None` if this timer is closed. It may have fired when this returns.
+    #[inline]
+    pub(crate) fn arm(self, deadline: Tick, waker: &Waker) -> Option<NodeId> {
+        // The user's code: before anything is borrowed or changed.
+        let waker = waker.clone();
+        let armed = local::with(self.driver, |local| {
+            let armed = self.driver.shared.arm(
+                &mut local.cache,
+                local.shard,
+                self.generation,
+                deadline,
+                waker,
+            )?;
+            if armed.pushed {
+                local.pushes = local.pushes.wrapping_add(1);
+            }
+            let crowded = armed.pushed && local.pushes.is_multiple_of(PUSHES);
+            Ok((armed.node, armed.ring || crowded))
+        });
+        match armed {
+            Ok((node, turn)) => {
+                if turn {
+                    self.turn();
+                }
+                Some(node)
+            }
+            Err(Refused(waker)) => {
+                drop(waker);
+                None
+            }
+        }
+    }
+
+    /// Moves the deadline of an armed timer.
+    #[inline]
+    pub(crate) fn reset(self, node: NodeId, old: Tick, new: Tick) {
+        if new >= old {
+            // Needs neither the thread's cache nor an inbox.
+            let later = self.driver.shared.reset(0, node, old, new);
+            debug_assert!(!later);
+            return;
+        }
+        let turn = local::with(self.driver, |local| {
+            self.driver.shared.reset(local.shard, node, old, new)
+        });
+        if turn {
+            self.turn();
+        }
+    }
+
+    /// Ends a timer, whether it has fired or not, and drops its waker.
+    #[inline]
+    pub(crate) fn cancel(self, node: NodeId) {
+        if self.driver.exact_cancel.load(Ordering::Relaxed) != 0 {
+            return self.cancel_exactly(node);
+        }
+        let waker = local::with(self.driver, |local| {
+            self.driver.shared.cancel(&mut local.cache, node)
+        });
+        drop(waker);
+    }
+
+    #[cold]
+    fn cancel_exactly(self, node: NodeId) {
+        let (waker, turn) = local::with(self.driver, |local| {
+            self.driver
+                .shared
+                .cancel_exactly(&mut local.cache, local.shard, node)
+        });
+        if turn {
+            self.turn();
+        }
+        drop(waker);
+    }
+
+    /// Ends this generation: everything pending is woken and finds the timer closed.
+    pub(crate) fn close(self) {
+        let Self { driver, generation } = self;
+        let Some(parker) = turn::close(&driver.shared, &driver.lock, generation) else {
+            return;
+        };
+        registry::forget(self);
+        let handle = driver.handle.lock().take();
+        // Dropping the last handle of a runtime may run the user's code.
+        run_foreign(|| drop((parker, handle)));
+        tracing::debug!(target: "cogwheel", generation, "timer closed");
+        registry::recycle(driver);
+    }
+}

@@ -1,0 +1,265 @@
+//! What the users of a timer and its driver share, and what users do with it.
+//!
+//! Every operation takes the calling thread's cache and shard as arguments; it runs no foreign
+//! code and takes no lock, except the pool's when a cache runs empty or full.
+
+#![forbid(unsafe_code)]
+#![allow(
+    unreachable_pub,
+    reason = "models reach these items through `loom_only`"
+)]
+
+use core::task::Waker;
+
+use crate::primitive::{AtomicU32, AtomicU64, CachePadded, Ordering};
+use crate::sync::doorbell::Doorbell;
+use crate::sync::inbox::{Inbox, Pushed};
+use crate::sync::node::{Cancelled, Next, Node};
+use crate::sync::pool::{Cache, NodeId, Pool};
+use crate::tick::Tick;
+
+/// A timer that was armed.
+#[derive(Debug)]
+#[must_use]
+pub struct Armed {
+    /// Its node.
+    pub node: NodeId,
+    /// Whether a node was pushed for it.
+    pub pushed: bool,
+    /// Whether the caller has to turn the wheel now.
+    pub ring: bool,
+}
+
+/// The timer is closed: nothing was armed.
+#[derive(Debug)]
+pub struct Refused(
+    /// The waker that was to be armed, to be dropped outside of every borrow.
+    pub Option<Waker>,
+);
+
+/// The nodes, the inboxes and the published times of one timer.
+#[derive(Debug)]
+pub struct Shared {
+    pool: Pool,
+    shards: Box<[CachePadded<Inbox>]>,
+    bell: CachePadded<Doorbell>,
+    elapsed: AtomicU64,
+    generation: AtomicU32,
+}
+
+impl Shared {
+    /// A closed timer with this many inboxes; [`open`](Self::open) lets it begin.
+    pub fn new(shards: usize) -> Self {
+        let shared = Self {
+            pool: Pool::new(),
+            shards: (0..shards).map(|_| CachePadded(Inbox::new())).collect(),
+            bell: CachePadded(Doorbell::new()),
+            elapsed: AtomicU64::new(0),
+            generation: AtomicU32::new(0),
+        };
+        for shard in &shared.shards {
+            shard.0.close(shared.pool.pages()).for_each(drop);
+        }
+        shared
+    }
+
+    /// The nodes of this timer.
+    #[inline]
+    pub fn pool(&self) -> &Pool {
+        &self.pool
+    }
+
+    /// The node of this name.
+    #[inline]
+    pub fn node(&self, id: NodeId) -> &Node {
+        self.pool.node(id)
+    }
+
+    /// The inboxes of this timer.
+    #[inline]
+    pub fn inboxes(&self) -> impl Iterator<Item = &Inbox> {
+        self.shards.iter().map(|shard| &shard.0)
+    }
+
+    /// The deadline the driver sleeps until.
+    #[inline]
+    pub fn bell(&self) -> &Doorbell {
+        &self.bell.0
+    }
+
+    /// The time of the latest turn: nothing with a later deadline has fired.
+    #[inline]
+    pub fn elapsed(&self) -> Tick {
+        // ORDERING: whoever has seen FIRED (Acquire) sees the `elapsed` stored before it (I3).
+        Tick::new(self.elapsed.load(Ordering::Relaxed))
+    }
+
+    /// Publishes the time of a turn. For the turn only, before it fires anything.
+    pub fn publish_elapsed(&self, now: Tick) {
+        // ORDERING: the release that sets FIRED publishes it.
+        self.elapsed.store(now.count(), Ordering::Relaxed);
+    }
+
+    /// The generation that is open now, or was open last.
+    pub fn generation(&self) -> u32 {
+        self.generation.load(Ordering::Acquire)
+    }
+
+    /// Whether the timer that began with this generation has ended.
+    #[inline]
+    pub fn is_closed(&self, generation: u32) -> bool {
+        // ORDERING: Acquire pairs with `retire_generation`, so that a late push into the inboxes
+        // of the next generation is recognised by the pusher.
+        self.generation.load(Ordering::Acquire) != generation
+    }
+
+    /// Ends the current generation. For the turn only.
+    pub fn retire_generation(&self) {
+        self.generation.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Begins the current generation at `now`. For the turn only.
+    pub fn open(&self, now: Tick) {
+        self.publish_elapsed(now);
+        self.bell().publish(Tick::MAX);
+        for inbox in self.inboxes() {
+            inbox.open();
+        }
+    }
+}
+
+// === what a user does ===
+
+impl Shared {
+    /// Arms a timer.
+    ///
+    /// # Errors
+    ///
+    /// [`Refused`] if the generation has ended.
+    #[inline]
+    pub fn arm(
+        &self,
+        cache: &mut Cache,
+        shard: usize,
+        generation: u32,
+        deadline: Tick,
+        waker: Waker,
+    ) -> Result<Armed, Refused> {
+        let id = self.pool.take(cache, deadline);
+        let node = self.node(id);
+        let next = node.arm(deadline, waker);
+        if next == Next::Settled {
+            return Ok(Armed {
+                node: id,
+                pushed: false,
+                ring: false,
+            });
+        }
+        let Ok(ring) = self.follow(shard, id, node, deadline, next) else {
+            return self.undo(cache, id, node);
+        };
+        if self.is_closed(generation) {
+            // The push went into the inbox of a later generation.
+            let waker = self.cancel(cache, id);
+            return Err(Refused(waker));
+        }
+        Ok(Armed {
+            node: id,
+            pushed: next == Next::Push,
+            ring,
+        })
+    }
+
+    /// Moves the deadline of an armed timer; tells whether the caller has to turn the wheel.
+    #[inline]
+    pub fn reset(&self, shard: usize, id: NodeId, old: Tick, new: Tick) -> bool {
+        let node = self.node(id);
+        match node.reset(old, new) {
+            Next::Settled => false,
+            // A closed timer resolves what is linked by itself.
+            next => self
+                .follow(shard, id, node, new, next)
+                .unwrap_or_else(|Closed| {
+                    let waker = node.refused();
+                    debug_assert!(waker.is_none(), "an armed node is linked");
+                    false
+                }),
+        }
+    }
+
+    /// Ends a timer and gives back its waker, if it had not fired.
+    #[inline]
+    pub fn cancel(&self, cache: &mut Cache, id: NodeId) -> Option<Waker> {
+        match self.node(id).cancel() {
+            Cancelled::Owned(waker) => {
+                self.pool.put(cache, id);
+                waker
+            }
+            Cancelled::Abandoned => None,
+        }
+    }
+
+    /// As [`cancel`](Self::cancel), and asks the turn to unlink the node at once; tells whether
+    /// the caller has to turn the wheel.
+    pub fn cancel_exactly(
+        &self,
+        cache: &mut Cache,
+        shard: usize,
+        id: NodeId,
+    ) -> (Option<Waker>, bool) {
+        let node = self.node(id);
+        let Cancelled::Owned(waker) = node.cancel() else {
+            return (None, false);
+        };
+        let turn = match node.retire() {
+            Next::Settled => false,
+            next => match self.follow(shard, id, node, Tick::ZERO, next) {
+                Ok(_) => true,
+                Err(Closed) => {
+                    node.refused();
+                    false
+                }
+            },
+        };
+        self.pool.put(cache, id);
+        (waker, turn)
+    }
+
+    /// Does what a change of a node asks for; tells whether the driver must be woken.
+    fn follow(
+        &self,
+        shard: usize,
+        id: NodeId,
+        node: &Node,
+        deadline: Tick,
+        next: Next,
+    ) -> Result<bool, Closed> {
+        match next {
+            Next::Settled => Ok(false),
+            Next::Ring => Ok(self.bell().rings(deadline)),
+            Next::Push => match self.shards[shard].0.push(id, node) {
+                Pushed::Seen => Ok(false),
+                Pushed::Parked => Ok(self.bell().rings(deadline)),
+                Pushed::Closed => Err(Closed),
+            },
+        }
+    }
+
+    #[cold]
+    fn undo(&self, cache: &mut Cache, id: NodeId, node: &Node) -> Result<Armed, Refused> {
+        if let Some(waker) = node.refused() {
+            self.pool.put(cache, id);
+            return Err(Refused(Some(waker)));
+        }
+        Err(Refused(self.cancel(cache, id)))
+    }
+
+    /// How many inboxes there are.
+    pub fn shards(&self) -> usize {
+        self.shards.len()
+    }
+}
+
+/// The inbox has been closed.
+#[derive(Debug)]
+struct Closed;

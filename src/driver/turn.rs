@@ -1,0 +1,175 @@
+//! The turn: the one loop in which timers move and fire.
+//!
+//! ```text
+//!  try_lock ─ no ─► leave a note, go
+//!     │ yes
+//!     ▼
+//!  drain inboxes ─► read the clock ─► advance ─► fire a batch ─ full ─► unlock, wake, lock ─┐
+//!     ▲                                             ▲   │ done                              │
+//!     │                                             └───┼───────────────────────────────────┘
+//!     │                                                 ▼
+//!     └─ pushed meanwhile, or a note was left ◄── publish, park, arm ─► unlock, wake
+//! ```
+//!
+//! Wakers run only while the lock is not held. The loop is capped: a thread that is caught in it
+//! by busy pushers arms the alarm for a moment later and leaves.
+
+#![forbid(unsafe_code)]
+#![allow(
+    unreachable_pub,
+    reason = "models reach these items through `loom_only`"
+)]
+
+use core::time::Duration;
+
+use crate::driver::core::Core;
+use crate::driver::shared::Shared;
+use crate::driver::wake_list::WakeList;
+use crate::primitive::yield_now;
+use crate::sync::turn_lock::{TurnLock, Turning};
+use crate::tick::Tick;
+use crate::wheel::Geometry;
+
+/// Rounds that one call may make before it leaves the rest to the alarm.
+const ROUNDS: u32 = 16;
+/// When the alarm goes off for what a capped turn left behind.
+const SOON: Duration = Duration::from_millis(1);
+
+/// The driver's clock and alarm.
+pub trait Park {
+    /// The current time.
+    fn now(&mut self) -> Tick;
+
+    /// Sees to it that a turn is run at `deadline`, or once before. `true` if that is now.
+    fn arm(&mut self, now: Tick, deadline: Tick) -> bool;
+}
+
+/// What the turn lock guards.
+#[derive(Debug)]
+pub struct Seat<P> {
+    /// The wheel.
+    pub core: Core,
+    /// Clock and alarm; none while the timer is closed.
+    pub park: Option<P>,
+}
+
+impl<P: Park> Seat<P> {
+    /// Takes in what was pushed and moves the wheel to the present; the time, unless closed.
+    fn advance(&mut self, shared: &Shared) -> Option<Tick> {
+        let park = self.park.as_mut()?;
+        self.core.drain(shared);
+        let now = park.now();
+        self.core.advance(shared, now);
+        Some(now)
+    }
+
+    /// Parks; tells whether the driver may sleep now.
+    fn settle(&mut self, shared: &Shared, now: Tick) -> bool {
+        let Some(park) = &mut self.park else {
+            return true;
+        };
+        match self.core.park(shared) {
+            Some(next) => !park.arm(now, next),
+            None => false,
+        }
+    }
+
+    /// Leaves what is left to the alarm.
+    fn leave(&mut self, now: Tick) {
+        if let Some(park) = &mut self.park {
+            park.arm(now, now.after(SOON));
+        }
+    }
+}
+
+/// Turns the wheel, or leaves a note for the thread that does.
+pub fn turn<P: Park>(shared: &Shared, lock: &TurnLock<Seat<P>>) {
+    let mut wakes = WakeList::new();
+    let mut rounds = 0;
+    let Some(mut seat) = lock.try_lock() else {
+        return;
+    };
+    while let Some(now) = seat.advance(shared) {
+        while !seat.core.fire(shared, &mut wakes) {
+            let lock = seat.pause();
+            wakes.wake_all();
+            // Whoever holds the lock instead carries on with the rest.
+            let Some(again) = lock.try_lock() else {
+                return;
+            };
+            seat = again;
+        }
+        rounds += 1;
+        if rounds >= ROUNDS {
+            seat.leave(now);
+            seat.pause();
+            wakes.wake_all();
+            // Of the notes left since, only the alarm's own must not be lost.
+            if shared.bell().is_off() {
+                turn(shared, lock);
+            }
+            return;
+        }
+        if !seat.settle(shared, now) {
+            continue;
+        }
+        let Some(again) = seat.release() else {
+            wakes.wake_all();
+            return;
+        };
+        seat = again;
+    }
+    // Closed: whoever closed the timer saw to everything.
+    seat.pause();
+    wakes.wake_all();
+}
+
+/// Opens a closed timer at `now`.
+pub fn open<P: Park>(
+    shared: &Shared,
+    lock: &TurnLock<Seat<P>>,
+    geometry: Geometry,
+    park: P,
+    now: Tick,
+) {
+    let mut seat = wait_for(lock);
+    seat.core = Core::new(geometry, now);
+    seat.park = Some(park);
+    shared.open(now);
+    seat.pause();
+    // For a note that was left meanwhile.
+    turn(shared, lock);
+}
+
+/// Ends this generation of a timer and fires everything that is pending, which finds it closed.
+///
+/// Gives back the clock and alarm, to be dropped by the caller; `None` if it had ended already.
+pub fn close<P: Park>(shared: &Shared, lock: &TurnLock<Seat<P>>, generation: u32) -> Option<P> {
+    let mut seat = wait_for(lock);
+    if shared.is_closed(generation) {
+        seat.pause();
+        return None;
+    }
+    let park = seat.park.take();
+    seat.core.close(shared);
+    let mut wakes = WakeList::new();
+    while !seat.core.fire(shared, &mut wakes) {
+        seat.pause();
+        wakes.wake_all();
+        seat = wait_for(lock);
+    }
+    seat.pause();
+    wakes.wake_all();
+    park
+}
+
+/// The lock is only ever held for a moment and never while foreign code runs, so the two rare
+/// callers that need it may wait.
+fn wait_for<T>(lock: &TurnLock<T>) -> Turning<'_, T> {
+    loop {
+        if let Some(seat) = lock.try_lock() {
+            return seat;
+        }
+        yield_now();
+    }
+}

@@ -1,0 +1,246 @@
+//! Where nodes live: pages that never move and are never freed, and the caches of the threads.
+//!
+//! Because a node's memory stays a node for ever, a thread may touch one without asking whether
+//! its timer still exists. Memory is bounded by the greatest number of nodes that were ever in
+//! use at once, plus what the caches hold.
+//!
+//! An idle node in a cache or in the pool may still be linked or queued. That is the point: the
+//! next timer armed on it finds the work of inserting done.
+
+use crate::primitive::{Mutex, OnceLock};
+use crate::sync::node::Node;
+use crate::tick::Tick;
+
+/// Nodes in a page.
+const PAGE: u32 = if cfg!(loom) { 4 } else { 512 };
+/// Pages come in directories of 1, 2, 4, … pages: this many cover every 32-bit index.
+const DIRECTORIES: usize = if cfg!(loom) { 3 } else { 23 };
+/// Idle nodes that a thread keeps for one timer.
+pub const CACHE: usize = if cfg!(loom) { 2 } else { 32 };
+/// How many of the most recent idle nodes are looked at for one that fits.
+const CHOICES: usize = 4;
+
+/// Names a node of one pool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NodeId(u32);
+
+impl NodeId {
+    /// No node has this index or a greater one.
+    pub const LIMIT: u32 = u32::MAX - 7;
+
+    /// The node with this index.
+    pub const fn new(index: u32) -> Self {
+        Self(index)
+    }
+
+    /// The index of this node.
+    pub const fn index(self) -> u32 {
+        self.0
+    }
+}
+
+type Page = Box<[Node]>;
+type Directory = Box<[OnceLock<Page>]>;
+
+/// The pages, reachable without a lock.
+#[derive(Debug)]
+pub struct Pages {
+    directories: [OnceLock<Directory>; DIRECTORIES],
+}
+
+impl Pages {
+    fn new() -> Self {
+        Self {
+            directories: core::array::from_fn(|_| OnceLock::new()),
+        }
+    }
+
+    /// The node of this name.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the pool never gave out that name.
+    #[inline]
+    pub fn node(&self, id: NodeId) -> &Node {
+        let (directory, page, offset) = position(id.0);
+        self.directories[directory]
+            .get()
+            .and_then(|directory| directory[page].get())
+            .map(|page| &page[offset])
+            .expect("a node name comes from a page that exists")
+    }
+
+    /// Makes the page that holds `index`.
+    fn grow(&self, index: u32) {
+        let (directory, page, _) = position(index);
+        let directory = self.directories[directory]
+            .get_or_init(|| (0..1_usize << directory).map(|_| OnceLock::new()).collect());
+        directory[page].get_or_init(|| (0..PAGE).map(|_| Node::new()).collect());
+    }
+}
+
+/// Directory, page in it and offset in that page of a node.
+#[inline]
+fn position(index: u32) -> (usize, usize, usize) {
+    let page = index / PAGE + 1;
+    let directory = page.ilog2();
+    (
+        directory as usize,
+        (page - (1 << directory)) as usize,
+        (index % PAGE) as usize,
+    )
+}
+
+/// All nodes of one timer.
+#[derive(Debug)]
+pub struct Pool {
+    pages: Pages,
+    spare: Mutex<Spare>,
+}
+
+/// The nodes that nobody owns.
+#[derive(Debug)]
+struct Spare {
+    /// Given back.
+    idle: Vec<NodeId>,
+    /// The first index that was never given out.
+    fresh: u32,
+}
+
+impl Pool {
+    /// A pool without nodes.
+    pub fn new() -> Self {
+        Self {
+            pages: Pages::new(),
+            spare: Mutex::new(Spare {
+                idle: Vec::new(),
+                fresh: 0,
+            }),
+        }
+    }
+
+    /// The pages of this pool.
+    #[inline]
+    pub fn pages(&self) -> &Pages {
+        &self.pages
+    }
+
+    /// The node of this name.
+    #[inline]
+    pub fn node(&self, id: NodeId) -> &Node {
+        self.pages.node(id)
+    }
+
+    /// How many nodes were ever made.
+    pub fn nodes(&self) -> u32 {
+        self.spare.lock().fresh
+    }
+
+    /// Takes an idle node for a timer of `deadline`, if possible one that is still linked in time.
+    #[inline]
+    pub fn take(&self, cache: &mut Cache, deadline: Tick) -> NodeId {
+        for choice in (0..cache.len).rev().take(CHOICES) {
+            if self.node(cache.nodes[choice]).fits(deadline) {
+                cache.len -= 1;
+                cache.nodes.swap(choice, cache.len);
+                return cache.nodes[cache.len];
+            }
+        }
+        if cache.len == 0 {
+            self.refill(cache);
+        }
+        cache.len -= 1;
+        cache.nodes[cache.len]
+    }
+
+    /// Gives an idle node back.
+    #[inline]
+    pub fn put(&self, cache: &mut Cache, id: NodeId) {
+        if cache.len == CACHE {
+            self.spill(cache, CACHE / 2);
+        }
+        cache.nodes[cache.len] = id;
+        cache.len += 1;
+    }
+
+    /// Gives an idle node back past the caches.
+    pub fn put_back(&self, id: NodeId) {
+        self.spare.lock().idle.push(id);
+    }
+
+    /// Empties a cache.
+    pub fn flush(&self, cache: &mut Cache) {
+        self.spill(cache, cache.len);
+    }
+
+    #[cold]
+    fn refill(&self, cache: &mut Cache) {
+        let mut spare = self.spare.lock();
+        let wanted = CACHE / 2;
+        let kept = spare.idle.len().saturating_sub(wanted);
+        for id in spare.idle.drain(kept..) {
+            cache.nodes[cache.len] = id;
+            cache.len += 1;
+        }
+        while cache.len < wanted {
+            let index = spare.fresh;
+            assert!(
+                index < NodeId::LIMIT,
+                "more than four billion timers are pending at once"
+            );
+            if index % PAGE == 0 {
+                self.pages.grow(index);
+            }
+            spare.fresh += 1;
+            cache.nodes[cache.len] = NodeId(index);
+            cache.len += 1;
+        }
+    }
+
+    /// Moves the `count` oldest nodes of a cache to the pool.
+    #[cold]
+    fn spill(&self, cache: &mut Cache, count: usize) {
+        self.spare.lock().idle.extend(&cache.nodes[..count]);
+        cache.nodes.copy_within(count..cache.len, 0);
+        cache.len -= count;
+    }
+}
+
+impl Default for Pool {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// The idle nodes that one thread keeps for one timer, most recent last.
+#[derive(Debug)]
+pub struct Cache {
+    len: usize,
+    nodes: [NodeId; CACHE],
+}
+
+impl Cache {
+    /// A cache without nodes.
+    pub const fn new() -> Self {
+        Self {
+            len: 0,
+            nodes: [NodeId(0); CACHE],
+        }
+    }
+
+    /// How many nodes it holds.
+    pub const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether it holds none.
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+}
+
+impl Default for Cache {
+    fn default() -> Self {
+        Self::new()
+    }
+}

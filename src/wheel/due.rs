@@ -1,0 +1,101 @@
+//! The order in which due entries are handed out: by deadline, then by sequence.
+//!
+//! The due list of the hierarchy is in the order of buckets. What one turn fires lies after what
+//! any turn before it fired, so each turn's entries are sorted and appended to one *run*. Entries
+//! that were late on arrival may belong anywhere and go to a heap; the earlier of both heads is
+//! next. Items whose entry has been removed or reset since are *stale*: they are skipped at the
+//! heads, and once they outnumber the others the order is made anew, so they cost no more than a
+//! constant share of room and time.
+
+#![forbid(unsafe_code)]
+
+use core::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use crate::tick::Tick;
+use crate::wheel::entries::EntryId;
+
+/// The place of one due entry in the order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Due {
+    pub(super) deadline: Tick,
+    pub(super) sequence: u64,
+    pub(super) id: EntryId,
+}
+
+/// All due entries, and some stale items.
+#[derive(Debug)]
+pub(super) struct DueOrder {
+    pub(super) run: VecDeque<Due>,
+    pub(super) late: BinaryHeap<Reverse<Due>>,
+    /// Where a turn's entries are sorted; empty between the calls.
+    batch: Vec<Due>,
+}
+
+/// Fewer stale items than this are not worth being cleaned up.
+const FEW: usize = 32;
+
+impl DueOrder {
+    pub(super) const fn new() -> Self {
+        Self {
+            run: VecDeque::new(),
+            late: BinaryHeap::new(),
+            batch: Vec::new(),
+        }
+    }
+
+    /// Adds what a turn has fired: all of it is later than what earlier turns have fired.
+    pub(super) fn fired(&mut self, batch: impl Iterator<Item = Due>) {
+        self.batch.extend(batch);
+        self.batch.sort_unstable();
+        self.run.extend(self.batch.drain(..));
+    }
+
+    /// Adds an entry that was late when it was inserted or reset.
+    pub(super) fn late(&mut self, due: Due) {
+        self.late.push(Reverse(due));
+    }
+
+    /// The first item. It is not stale, if [`settle`](Self::settle) was called since something
+    /// became so.
+    pub(super) fn first(&self) -> Option<Due> {
+        match (self.run.front(), self.late.peek()) {
+            (Some(&run), Some(&Reverse(late))) => Some(run.min(late)),
+            (Some(&due), None) | (None, Some(&Reverse(due))) => Some(due),
+            (None, None) => None,
+        }
+    }
+
+    /// Takes stale items from both heads.
+    pub(super) fn settle(&mut self, is_live: impl Fn(&Due) -> bool) {
+        while self.run.front().is_some_and(|due| !is_live(due)) {
+            self.run.pop_front();
+        }
+        while self.late.peek().is_some_and(|due| !is_live(&due.0)) {
+            self.late.pop();
+        }
+    }
+
+    /// Whether stale items outnumber the `live` ones so far that the order should be made anew.
+    pub(super) fn is_stale(&self, live: usize) -> bool {
+        self.run.len() + self.late.len() > 2 * live + FEW
+    }
+
+    /// Makes the order anew of the `live` items.
+    pub(super) fn renew(&mut self, live: impl Iterator<Item = Due>) {
+        self.clear();
+        self.run.extend(live);
+        self.run.make_contiguous().sort_unstable();
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.run.clear();
+        self.late.clear();
+    }
+
+    pub(super) fn shrink_to_fit(&mut self) {
+        self.run.shrink_to_fit();
+        self.late.shrink_to_fit();
+        self.batch.shrink_to_fit();
+    }
+}
