@@ -5,6 +5,7 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::ops::Range;
 use std::sync::Arc;
 
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
@@ -94,9 +95,18 @@ impl Client {
         }
     }
 
-    /// Thinks for a moment, then writes or reads one of its entries.
-    pub(crate) async fn work(&mut self, random: &mut Random) -> Result<(), Fault> {
-        sleep(random.millis(20..180)).await;
+    /// The number of its owner, the same on all its connections.
+    pub(crate) fn id(&self) -> u64 {
+        self.owner.id
+    }
+
+    /// Pauses for some of `pause` milliseconds, then writes or reads one of its entries.
+    pub(crate) async fn work(
+        &mut self,
+        random: &mut Random,
+        pause: Range<u64>,
+    ) -> Result<(), Fault> {
+        sleep(random.millis(pause)).await;
         let slot = usize::try_from(random.below(KEYS as u64)).unwrap_or(0);
         if random.below(2) == 0 {
             self.set(slot, random.millis(50..3_000)).await

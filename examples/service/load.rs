@@ -4,8 +4,10 @@
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::ops::Range;
 use std::sync::Arc;
 
+use futures::stream::{self, StreamExt};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
@@ -18,6 +20,8 @@ use crate::tally::Fault;
 
 /// Whoever is not connected after this long stays out.
 const OPENING_LIMIT: Duration = Duration::from_secs(10);
+/// Connections that are being opened at the same time.
+const OPENED_AT_ONCE: usize = 64;
 
 /// What a client does with its connections.
 #[derive(Clone, Copy, Debug)]
@@ -70,29 +74,34 @@ pub(crate) async fn run(plan: Arc<Plan>) -> io::Result<()> {
     Ok(())
 }
 
-/// Connects one client after another. Each starts its work at once: a connection that waited for
-/// the last one to be opened could be closed for being idle.
+/// Connects the clients. Each starts its work at once: a connection that waited for the last one to
+/// be opened could be closed for being idle.
 async fn open(plan: &Arc<Plan>, service: SocketAddr, clients: &mut JoinSet<()>) -> io::Result<()> {
     let started = Instant::now();
-    for id in 0..plan.connections {
+    let mut opening = stream::iter(0..plan.connections)
+        .map(|id| Client::connect(id, service, Arc::clone(&plan.tally)))
+        .buffer_unordered(OPENED_AT_ONCE);
+    while let Some(client) = opening.next().await {
+        let client = client?;
+        let plan = Arc::clone(plan);
+        clients.spawn(async move {
+            if let Err(fault) = live(&plan, client).await {
+                plan.tally.fault(fault);
+            }
+        });
         if started.elapsed() > OPENING_LIMIT {
             let text = format!("{OPENING_LIMIT:?} were not enough");
             return Err(io::Error::new(io::ErrorKind::TimedOut, text));
         }
-        let client = Client::connect(id, service, Arc::clone(&plan.tally)).await?;
-        let plan = Arc::clone(plan);
-        clients.spawn(async move {
-            if let Err(fault) = live(&plan, id, client).await {
-                plan.tally.fault(fault);
-            }
-        });
     }
     Ok(())
 }
 
-/// Plays the role of client `id` until the run ends.
-async fn live(plan: &Plan, id: u64, mut client: Client) -> Result<(), Fault> {
+/// Plays the client's role until the run ends.
+async fn live(plan: &Plan, mut client: Client) -> Result<(), Fault> {
+    let id = client.id();
     let role = Role::of(id);
+    let pause = pause(plan.connections);
     let mut random = Random::new(id);
     loop {
         let shift = match role {
@@ -102,7 +111,7 @@ async fn live(plan: &Plan, id: u64, mut client: Client) -> Result<(), Fault> {
         };
         let started = Instant::now();
         while started.elapsed() < shift && !plan.stopped() {
-            client.work(&mut random).await?;
+            client.work(&mut random, pause.clone()).await?;
         }
         if plan.stopped() {
             return Ok(());
@@ -114,6 +123,14 @@ async fn live(plan: &Plan, id: u64, mut client: Client) -> Result<(), Fault> {
         let reconnected = client.reconnect().await;
         client = reconnected.map_err(|_| Fault::NotConnected)?;
     }
+}
+
+/// The milliseconds a client waits before a request. They grow with the number of clients, so that
+/// ten thousand of them keep more timers alive than a thousand but do not swamp the machine.
+fn pause(connections: u64) -> Range<u64> {
+    // The longest pause stays well below the idle timeout.
+    let mean = (connections / 20).clamp(100, 800);
+    mean / 5..mean * 9 / 5
 }
 
 fn choose_stall(random: &mut Random) -> Stall {

@@ -46,6 +46,7 @@ mod system;
 mod tally;
 
 use std::env;
+use std::io::ErrorKind;
 use std::process::ExitCode;
 
 use crate::args::{Args, Command};
@@ -67,8 +68,8 @@ mod on_tokio {
 /// The service on Cogwheel's timers: two other `use` lines, and the same files.
 #[path = "."]
 mod on_cogwheel {
-    use tokio::time;
-    use tokio_util::time::delay_queue;
+    use cogwheel::delay_queue;
+    use cogwheel::time;
 
     mod client;
     pub(crate) mod load;
@@ -110,7 +111,10 @@ fn compare(mut args: Args) -> ExitCode {
             Ok(outcome) => outcomes.push(outcome),
             Err(error) => {
                 eprintln!("service: {}: {error}", backend.name);
-                return ExitCode::FAILURE;
+                return match error.kind() {
+                    ErrorKind::Interrupted => ExitCode::from(run::INTERRUPTED),
+                    _ => ExitCode::FAILURE,
+                };
             }
         }
         if outcomes.iter().any(|outcome| outcome.interrupted) {

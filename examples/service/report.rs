@@ -124,6 +124,9 @@ pub(crate) fn summary(outcomes: &[Outcome]) -> bool {
             "{}: stalled {}, closed on time {} (idle timeout {:?}, tolerance {:?})",
             outcome.name, totals.stalled, totals.on_time, IDLE_TIMEOUT, TOLERANCE
         ));
+        if totals.stalled == 0 {
+            say("no connection stalled: more connections or more seconds show more");
+        }
         for failure in checks::failures(outcome) {
             all_hold = false;
             say(format_args!("checks: FAILED: {}: {failure}", outcome.name));

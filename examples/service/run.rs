@@ -102,7 +102,8 @@ enum Stop {
 ///
 /// # Errors
 ///
-/// When there is no runtime, no listener or no connection to be had, or the load panicked.
+/// When there is no runtime, no listener or no connection to be had, when the load panicked, or
+/// when Ctrl-C came before anything was measured.
 pub(crate) fn run(backend: &Backend, args: &Args) -> io::Result<Outcome> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(WORKERS)
@@ -192,7 +193,7 @@ impl<'a> Watch<'a> {
                 report::connected(backend.name, connections, refusal.as_ref());
                 connections
             }
-            Ok(Event::Interrupted) => process::exit(INTERRUPTED.into()),
+            Ok(Event::Interrupted) => return Err(io::ErrorKind::Interrupted.into()),
             Ok(Event::Finished(Err(error))) => return Err(error),
             Ok(Event::Finished(Ok(()))) | Err(_) => {
                 return Err(io::Error::other("the clients did not get connected"));
