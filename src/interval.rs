@@ -22,6 +22,7 @@ use tokio::time::Instant;
 
 use crate::clock;
 use crate::sleep::{Sleep, sleep_until};
+use crate::timer::Timer;
 
 pub use self::missed::MissedTickBehavior;
 
@@ -94,6 +95,48 @@ pub fn interval_at(start: Instant, period: Duration) -> Interval {
     Interval::new(sleep_until(start), period)
 }
 
+/// Making intervals.
+impl Timer {
+    /// Ticks now and then every `period`, on this timer's clock.
+    ///
+    /// As [`time::interval`](crate::time::interval), from any thread.
+    ///
+    /// # Panics
+    ///
+    /// Panics if `period` is zero.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() {
+    /// use cogwheel::{Timer, time::Duration};
+    ///
+    /// let mut beat = Timer::current().interval(Duration::from_millis(10));
+    /// let first = beat.tick().await;
+    /// assert_eq!(beat.tick().await, first + Duration::from_millis(10));
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn interval(&self, period: Duration) -> Interval {
+        assert!(!period.is_zero(), "`period` must be non-zero.");
+        Interval::new(self.sleep(Duration::ZERO), period)
+    }
+
+    /// Ticks at `start` and then every `period`, on this timer's clock.
+    ///
+    /// As [`time::interval_at`](crate::time::interval_at), from any thread.
+    ///
+    /// # Panics
+    ///
+    /// Panics if `period` is zero.
+    #[track_caller]
+    pub fn interval_at(&self, start: Instant, period: Duration) -> Interval {
+        assert!(!period.is_zero(), "`period` must be non-zero.");
+        Interval::new(self.sleep_until(start), period)
+    }
+}
+
 /// Ticks at a fixed period: made by [`interval`] and [`interval_at`].
 ///
 /// It is `Send`, `Sync` and `Unpin`. Dropping it cancels the next tick.
@@ -161,14 +204,11 @@ impl Interval {
     /// If the runtime this interval was made in has shut down.
     pub fn poll_tick(&mut self, cx: &mut Context<'_>) -> Poll<Instant> {
         ready!(Pin::new(&mut self.delay).poll(cx));
-        let scheduled = self.delay.deadline();
-        let next = self.missed_tick_behavior.next_tick(
-            clock::tick_of(scheduled),
-            clock::tick_of(clock::now()),
-            self.period,
-        );
-        self.delay.set_deadline(clock::instant_of(next));
-        Poll::Ready(scheduled)
+        let scheduled = self.delay.tick();
+        let behavior = self.missed_tick_behavior;
+        let next = behavior.next_tick(scheduled, self.delay.now(), self.period);
+        self.delay.set_tick(next);
+        Poll::Ready(clock::instant_of(scheduled))
     }
 
     /// Lets the next tick come one period from now; later ones follow it.
@@ -200,14 +240,14 @@ impl Interval {
 
     /// Lets the next tick come now; later ones follow it.
     pub fn reset_immediately(&mut self) {
-        self.reset_at(clock::now());
+        self.delay.set_tick(self.delay.now());
     }
 
     /// Lets the next tick come `after` from now; later ones follow it.
     ///
     /// A duration that does not fit in the clock means never.
     pub fn reset_after(&mut self, after: Duration) {
-        self.reset_at(clock::instant_of(clock::deadline_in(after)));
+        self.delay.set_tick(self.delay.now().after(after));
     }
 
     /// Lets the next tick come at `deadline`; later ones follow it.

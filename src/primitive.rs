@@ -85,7 +85,17 @@ mod inner {
     }
 }
 
+/// A counted reference, for wakers.
+#[cfg(not(loom))]
+pub(crate) use std::sync::Arc;
+
 /// Keeps `T` on cache lines of its own (two, because processors fetch them in pairs).
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub struct CachePadded<T>(pub T);
+
+/// Atomics for process-wide counters, which take part in no protocol: loom's cannot be statics.
+#[cfg(not(loom))]
+pub(crate) mod counter {
+    pub(crate) use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+}

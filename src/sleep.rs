@@ -13,7 +13,6 @@ use tokio::task::coop;
 use tokio::time::Instant;
 
 use crate::clock;
-use crate::driver::local;
 use crate::driver::registry;
 use crate::driver::runtime::{Driver, DriverRef};
 use crate::error::TimerError;
@@ -33,8 +32,6 @@ const DONE: u32 = u32::MAX - 2;
 const AHEAD: Duration = Duration::from_secs(1);
 /// A driver that is this late gets help from the thread that notices.
 const OVERDUE: Duration = Duration::from_millis(3);
-/// With this much left at the latest reading, the clock is read on every eighth re-poll only.
-const FAR: Duration = Duration::from_millis(100);
 
 /// Waits for `duration`, counted from this call.
 ///
@@ -170,8 +167,7 @@ impl Timer {
 /// * It never completes early: not before the clock of its runtime has reached
 ///   [`deadline`](Self::deadline), to the nanosecond.
 /// * A poll sees time: a sleep whose deadline has passed is complete on its next poll, even if
-///   nothing has turned the wheel since. So a loop that polls without ever yielding ends. (Far from
-///   the deadline, by the latest reading of the clock, it is read again on every eighth re-poll.)
+///   nothing has turned the wheel since. So a loop that polls without ever yielding ends.
 /// * It is fused: polled again after completion it is complete again, until it is reset.
 /// * It takes part in Tokio's cooperative budget, as Tokio's own timers do.
 ///
@@ -186,7 +182,7 @@ impl Timer {
 /// # Cost
 ///
 /// 24 bytes. Nothing is registered before the first poll that has to wait; that takes a node of 48
-/// bytes from the thread's cache. Dropping is one atomic exchange. Moving the deadline later is one
+/// bytes from the thread's cache. Each further poll reads the clock. Dropping is one atomic exchange. Moving the deadline later is one
 /// store.
 ///
 /// # Examples
@@ -327,7 +323,16 @@ impl Sleep {
         self.set_tick(clock::tick_of(deadline));
     }
 
-    fn set_tick(&mut self, deadline: Tick) {
+    pub(crate) fn tick(&self) -> Tick {
+        self.deadline
+    }
+
+    /// The time on the clock that this waits for.
+    pub(crate) fn now(&self) -> Tick {
+        self.timer().now()
+    }
+
+    pub(crate) fn set_tick(&mut self, deadline: Tick) {
         let old = core::mem::replace(&mut self.deadline, deadline);
         match self.node() {
             Some(node) => self.timer().reset(node, old, deadline),
@@ -385,26 +390,33 @@ impl Sleep {
     #[inline]
     fn arm(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let timer = self.timer();
-        let fresh = self.node == FRESH;
+        if self.may_be_due() && self.is_due(timer.now()) {
+            self.node = DONE;
+            return Poll::Ready(());
+        }
         let Some(node) = timer.arm(self.deadline, cx.waker()) else {
             panic!("{}", TimerError::Closed);
         };
         self.node = node.index();
-        if fresh && self.deadline > timer.parked().after(AHEAD) {
-            return Poll::Pending;
-        }
-        // It fired at once if it was earlier than all others and due.
-        if self.fired(node) || self.is_due(timer.now()) {
+        // The turn that arming may have run has fired it if it became due just now.
+        if self.fired(node) {
             return self.complete(node);
         }
         Poll::Pending
     }
 
+    /// Whether the clock has to be read before this is armed.
+    ///
+    /// Not if the deadline lay ahead just now, and either the turn that will be run for it finds
+    /// out, or the driver would have to be late by a second for it to be due.
+    fn may_be_due(&self) -> bool {
+        let parked = self.timer().parked();
+        self.node != FRESH || (parked <= self.deadline && self.deadline < parked.after(AHEAD))
+    }
+
     fn poll_armed(&mut self, node: NodeId, cx: &mut Context<'_>) -> Poll<()> {
-        if self.glance() {
-            return self.complete(node);
-        }
         match self.timer().node(node).register(cx.waker()) {
+            Polled::Armed if self.is_due(self.timer().now()) => self.complete(node),
             Polled::Armed => Poll::Pending,
             Polled::Fired if self.fired(node) => self.complete(node),
             Polled::Fired => {
@@ -414,21 +426,6 @@ impl Sleep {
                 self.arm(cx)
             }
         }
-    }
-
-    /// Reads the clock, or not, if it was read just now and the deadline was far away.
-    fn glance(&mut self) -> bool {
-        let deadline = self.deadline;
-        let skip = local::with(self.driver, |local| {
-            local.glances = local.glances.wrapping_add(1);
-            !local.glances.is_multiple_of(8) && deadline > local.seen.after(FAR)
-        });
-        if skip {
-            return false;
-        }
-        let now = self.timer().now();
-        local::with(self.driver, |local| local.seen = now);
-        self.is_due(now)
     }
 
     /// Whether the deadline has come at `now`; helps a driver that is late.

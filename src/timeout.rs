@@ -29,6 +29,7 @@ use tokio::time::Instant;
 
 use crate::error::Elapsed;
 use crate::sleep::{Sleep, sleep, sleep_until};
+use crate::timer::Timer;
 
 pub use self::lazy::{LazyTimeout, lazy_timeout};
 
@@ -119,6 +120,44 @@ where
 {
     let value = future.into_future();
     Timeout::new(value, sleep_until(deadline))
+}
+
+/// Making timeouts.
+impl Timer {
+    /// Gives `future` until `duration` from now, on this timer's clock.
+    ///
+    /// As [`time::timeout`](crate::time::timeout), from any thread and without looking a runtime
+    /// up. It never panics; on a closed timer the future does when it is polled.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() {
+    /// use cogwheel::{Timer, time::Duration};
+    ///
+    /// let timer = Timer::current();
+    /// assert_eq!(timer.timeout(Duration::from_secs(1), async { 7 }).await, Ok(7));
+    /// # }
+    /// ```
+    pub fn timeout<F>(&self, duration: Duration, future: F) -> Timeout<F::IntoFuture>
+    where
+        F: IntoFuture,
+    {
+        let value = future.into_future();
+        Timeout::new(value, self.sleep(duration))
+    }
+
+    /// Gives `future` until `deadline` on this timer's clock.
+    ///
+    /// As [`time::timeout_at`](crate::time::timeout_at), from any thread.
+    pub fn timeout_at<F>(&self, deadline: Instant, future: F) -> Timeout<F::IntoFuture>
+    where
+        F: IntoFuture,
+    {
+        let value = future.into_future();
+        Timeout::new(value, self.sleep_until(deadline))
+    }
 }
 
 pin_project! {

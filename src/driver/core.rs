@@ -25,7 +25,12 @@ pub struct Core {
 
 impl Core {
     /// An empty wheel that begins at `now`.
-    pub fn new(geometry: Geometry, now: Tick) -> Self {
+    pub fn new(now: Tick) -> Self {
+        Self::with_geometry(Geometry::STANDARD, now)
+    }
+
+    /// An empty wheel of another shape, for models with a small world.
+    pub fn with_geometry(geometry: Geometry, now: Tick) -> Self {
         Self {
             wheel: Hierarchy::new(geometry, now),
         }

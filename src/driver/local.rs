@@ -5,9 +5,8 @@
 use core::cell::RefCell;
 
 use crate::driver::runtime::Driver;
-use crate::primitive::{AtomicU32, Ordering};
+use crate::primitive::counter::{AtomicU32, Ordering};
 use crate::sync::pool::Cache;
-use crate::tick::Tick;
 
 /// Timers that a thread keeps something for.
 const TIMERS: usize = 4;
@@ -22,10 +21,6 @@ pub(crate) struct Local {
     pub(crate) shard: usize,
     /// How often it has pushed.
     pub(crate) pushes: u32,
-    /// The latest time it has read.
-    pub(crate) seen: Tick,
-    /// How often it could have read the time since.
-    pub(crate) glances: u32,
 }
 
 thread_local! {
@@ -112,8 +107,6 @@ impl Local {
             cache: Cache::new(),
             shard: thread % driver.shared().shards(),
             pushes: 0,
-            seen: Tick::ZERO,
-            glances: 0,
         }
     }
 

@@ -18,7 +18,6 @@ use core::future::Future;
 use core::pin::{Pin, pin};
 use core::task::{Context, Poll, Waker};
 use core::time::Duration;
-use std::sync::Arc;
 use std::task::Wake;
 
 use tokio::task::coop::unconstrained;
@@ -27,6 +26,7 @@ use tokio::time::Sleep;
 use crate::clock;
 use crate::driver::runtime::{Driver, DriverRef};
 use crate::driver::turn::Park;
+use crate::primitive::Arc;
 use crate::tick::Tick;
 
 /// The longest sleep: Tokio before 1.54 stalls all its timers when one lies more than 2^36

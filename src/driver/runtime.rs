@@ -20,7 +20,6 @@ use crate::sync::node::Node;
 use crate::sync::pool::NodeId;
 use crate::sync::turn_lock::TurnLock;
 use crate::tick::Tick;
-use crate::wheel::Geometry;
 
 /// Every so many pushes a thread turns the wheel.
 const PUSHES: u32 = 256;
@@ -60,7 +59,7 @@ impl Driver {
         Self {
             shared: Shared::new(SHARDS),
             lock: TurnLock::new(Seat {
-                core: Core::new(Geometry::STANDARD, Tick::ZERO),
+                core: Core::new(Tick::ZERO),
                 park: None,
             }),
             exact_cancel: AtomicU32::new(0),
@@ -99,9 +98,8 @@ impl Driver {
         turn::open(
             &driver.shared,
             &driver.lock,
-            Geometry::STANDARD,
+            Core::new(clock::context_now()),
             Parker::new(driver, sleep),
-            clock::context_now(),
         );
         drop(context);
         tracing::debug!(target: "cogwheel", generation = timer.generation, "timer opened");

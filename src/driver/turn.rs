@@ -28,7 +28,6 @@ use crate::driver::wake_list::WakeList;
 use crate::primitive::yield_now;
 use crate::sync::turn_lock::{TurnLock, Turning};
 use crate::tick::Tick;
-use crate::wheel::Geometry;
 
 /// Rounds that one call may make before it leaves the rest to the alarm.
 const ROUNDS: u32 = 16;
@@ -124,18 +123,12 @@ pub fn turn<P: Park>(shared: &Shared, lock: &TurnLock<Seat<P>>) {
     wakes.wake_all();
 }
 
-/// Opens a closed timer at `now`.
-pub fn open<P: Park>(
-    shared: &Shared,
-    lock: &TurnLock<Seat<P>>,
-    geometry: Geometry,
-    park: P,
-    now: Tick,
-) {
+/// Opens a closed timer on a wheel that begins now.
+pub fn open<P: Park>(shared: &Shared, lock: &TurnLock<Seat<P>>, core: Core, park: P) {
     let mut seat = wait_for(lock);
-    seat.core = Core::new(geometry, now);
+    shared.open(core.elapsed());
+    seat.core = core;
     seat.park = Some(park);
-    shared.open(now);
     seat.pause();
     // For a note that was left meanwhile.
     turn(shared, lock);

@@ -51,7 +51,7 @@ const TABLE: &[Row] = &[
     row("driver/wake_list", &["driver/shared", "wheel/*", "sync/*", "tick", "error"],    &["tokio", "Instant", "std::time", "unsafe"]),
     row("driver/*",         &["driver/*", "sync/*", "primitive/*", "clock", "tick", "error"], &["unsafe"]),
     row("timer/*",          &["driver/*", "sync/*", "clock", "tick", "error"],           &["unsafe", "Sleep", "Timeout", "Interval"]),
-    row("sleep/*",          &["timer/*", "sync/*", "clock", "tick", "error"],            &["unsafe", "Timeout", "Interval"]),
+    row("sleep/*",          &["timer/*", "driver/*", "sync/*", "clock", "tick", "error"], &["unsafe", "Timeout", "Interval"]),
     row("timeout/*",        &["sleep", "timer", "clock", "tick", "error"],               &["unsafe", "Interval"]),
     row("interval/*",       &["sleep", "timer", "clock", "tick", "error"],               &["unsafe", "Timeout"]),
     row("scheduled/*",      &["sleep", "timer", "clock", "tick", "error"],               &["unsafe", "Timeout"]),
