@@ -15,7 +15,7 @@ use super::client::{Client, Stall};
 use super::service;
 use super::time::{Duration, Instant};
 use crate::random::Random;
-use crate::run::{Event, Plan};
+use crate::run::Plan;
 use crate::tally::Fault;
 
 /// Whoever is not connected after this long stays out.
@@ -62,10 +62,7 @@ pub(crate) async fn run(plan: Arc<Plan>) -> io::Result<()> {
     let refusal = open(&plan, service, &mut clients).await.err();
     match refusal {
         Some(refusal) if clients.is_empty() => return Err(refusal),
-        refusal => plan.tell(Event::Connected {
-            connections: clients.len(),
-            refusal,
-        }),
+        refusal => plan.begin(clients.len(), refusal),
     }
     while let Some(ended) = clients.join_next().await {
         ended.map_err(io::Error::other)?;
@@ -110,7 +107,8 @@ async fn live(plan: &Plan, mut client: Client) -> Result<(), Fault> {
             Role::Staller | Role::Vanisher => random.millis(0..1_500),
         };
         let started = Instant::now();
-        while started.elapsed() < shift && !plan.stopped() {
+        // Amid the rush of connecting, nobody can say on time what is on time.
+        while !plan.stopped() && (started.elapsed() < shift || !plan.connected()) {
             client.work(&mut random, pause.clone()).await?;
         }
         if plan.stopped() {

@@ -58,11 +58,18 @@ impl Meter {
         self.lateness().take_recent()
     }
 
-    /// The lateness of all timers that have fired.
+    /// The lateness of all timers that have fired since [`forget_lateness`](Self::forget_lateness).
     pub(crate) fn total_lateness(&self) -> Percentiles {
         let mut lateness = self.lateness();
         lateness.take_recent();
         Percentiles::of(&lateness.total)
+    }
+
+    /// Begins the record of lateness anew.
+    pub(crate) fn forget_lateness(&self) {
+        let mut lateness = self.lateness();
+        lateness.recent.reset();
+        lateness.total.reset();
     }
 
     fn lateness(&self) -> MutexGuard<'_, Lateness> {

@@ -26,13 +26,19 @@ pub(crate) fn too_few_files(asked: usize, allowed: usize) {
 }
 
 /// The head of a run.
-pub(crate) fn connected(name: &str, connections: usize, refusal: Option<&io::Error>) {
-    say(format_args!(""));
-    match refusal {
-        None => say(format_args!("{name}: {connections} connections")),
-        Some(refusal) => say(format_args!(
-            "{name}: {connections} connections, no more could be opened: {refusal}"
-        )),
+pub(crate) fn connected(
+    name: &str,
+    connections: usize,
+    took: Duration,
+    refusal: Option<&io::Error>,
+) {
+    say("");
+    say(format_args!(
+        "{name}: {connections} connections, opened in {:.2} s",
+        took.as_secs_f64()
+    ));
+    if let Some(refusal) = refusal {
+        say(format_args!("no more could be opened: {refusal}"));
     }
     say(format_args!(
         "{:>9} {:>4} {:>9} {:>8} {:>8} {:>10} {:>8}   {:>10} {:>10} {:>10}",

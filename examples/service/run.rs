@@ -41,18 +41,33 @@ pub(crate) type Load = Pin<Box<dyn Future<Output = io::Result<()>> + Send>>;
 pub(crate) struct Plan {
     pub(crate) connections: u64,
     pub(crate) tally: Arc<Tally>,
+    connected: AtomicBool,
     stop: AtomicBool,
     events: Sender<Event>,
 }
 
 impl Plan {
+    /// Whether all clients are connected.
+    pub(crate) fn connected(&self) -> bool {
+        self.connected.load(Relaxed)
+    }
+
+    /// Begins the measured time.
+    pub(crate) fn begin(&self, connections: usize, refusal: Option<io::Error>) {
+        self.connected.store(true, Relaxed);
+        self.tell(Event::Connected {
+            connections,
+            refusal,
+        });
+    }
+
     /// Whether clients are to end.
     pub(crate) fn stopped(&self) -> bool {
         self.stop.load(Relaxed)
     }
 
     /// Tells the watching thread.
-    pub(crate) fn tell(&self, event: Event) {
+    fn tell(&self, event: Event) {
         // Nobody listens any more once the run is over.
         let _ = self.events.send(event);
     }
@@ -75,15 +90,15 @@ pub(crate) enum Event {
 pub(crate) struct Outcome {
     pub(crate) name: &'static str,
     pub(crate) connections: usize,
-    /// The time measured, and the requests and the CPU time in it.
+    /// The time measured, and the requests, the CPU time and the lateness in it.
     pub(crate) elapsed: Duration,
     pub(crate) requests: u64,
     pub(crate) cpu: Option<Duration>,
+    pub(crate) lateness: Percentiles,
     /// The most live timers seen at the end of a second.
     pub(crate) peak_live: u64,
     /// Everything from the start of the runtime until after its end.
     pub(crate) counts: Counts,
-    pub(crate) lateness: Percentiles,
     pub(crate) totals: Totals,
     /// Whether every client has ended in time.
     pub(crate) finished: bool,
@@ -113,6 +128,7 @@ pub(crate) fn run(backend: &Backend, args: &Args) -> io::Result<Outcome> {
     let plan = Arc::new(Plan {
         connections: args.connections as u64,
         tally: Arc::default(),
+        connected: AtomicBool::new(false),
         stop: AtomicBool::new(false),
         events: events.clone(),
     });
@@ -142,7 +158,6 @@ pub(crate) fn run(backend: &Backend, args: &Args) -> io::Result<Outcome> {
     // Every timer that is still there is dropped with its task, and counts as cancelled.
     runtime.shutdown_timeout(DRAIN_LIMIT);
     outcome.counts = backend.meter.counts();
-    outcome.lateness = backend.meter.total_lateness();
     outcome.totals = plan.tally.totals();
     Ok(outcome)
 }
@@ -185,12 +200,14 @@ impl<'a> Watch<'a> {
         tally: &'a Tally,
         received: &Receiver<Event>,
     ) -> io::Result<Self> {
+        let started = Instant::now();
         let connections = match received.recv_timeout(SETUP_LIMIT) {
             Ok(Event::Connected {
                 connections,
                 refusal,
             }) => {
-                report::connected(backend.name, connections, refusal.as_ref());
+                let took = started.elapsed();
+                report::connected(backend.name, connections, took, refusal.as_ref());
                 connections
             }
             Ok(Event::Interrupted) => return Err(io::ErrorKind::Interrupted.into()),
@@ -199,8 +216,8 @@ impl<'a> Watch<'a> {
                 return Err(io::Error::other("the clients did not get connected"));
             }
         };
-        // What was late while the connections were opened belongs to no second.
-        backend.meter.recent_lateness();
+        // While thousands of connections are opened at once, everything is late.
+        backend.meter.forget_lateness();
         let now = Instant::now();
         let requests = tally.requests();
         Ok(Self {
@@ -262,7 +279,7 @@ impl<'a> Watch<'a> {
             cpu: cpu.zip(self.start_cpu).map(|(now, start)| now - start),
             peak_live: self.peak_live,
             counts: self.backend.meter.counts(),
-            lateness: Percentiles::default(),
+            lateness: self.backend.meter.total_lateness(),
             totals: self.tally.totals(),
             finished: false,
             interrupted: false,
