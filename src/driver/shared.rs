@@ -148,18 +148,13 @@ impl Shared {
         let id = self.pool.take(cache, deadline);
         let node = self.node(id);
         let next = node.arm(deadline, waker);
-        if next == Next::Settled {
-            return Ok(Armed {
-                node: id,
-                pushed: false,
-                ring: false,
-            });
-        }
-        let Ok(ring) = self.follow(shard, id, node, deadline, next) else {
-            return self.undo(cache, id, node);
+        let ring = match self.follow(shard, id, node, deadline, next) {
+            Ok(ring) => ring,
+            Err(Closed) => return self.undo(cache, id, node),
         };
         if self.is_closed(generation) {
-            // The push went into the inbox of a later generation.
+            // The push went into an inbox of a later generation, or the node is linked in its
+            // wheel: another thread has given it back to the pool.
             let waker = self.cancel(cache, id);
             return Err(Refused(waker));
         }
@@ -263,3 +258,29 @@ impl Shared {
 /// The inbox has been closed.
 #[derive(Debug)]
 struct Closed;
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::driver::core::Core;
+
+    #[test]
+    fn a_retired_generation_gets_no_node_of_the_next_one() {
+        let (shared, mut cache) = (Shared::new(1), Cache::new());
+        let old = shared.generation();
+        shared.retire_generation();
+        let new = shared.generation();
+        let mut core = Core::new(Tick::ZERO);
+        shared.open(Tick::ZERO);
+
+        let deadline = Tick::new(1_000);
+        let armed = shared.arm(&mut cache, 0, new, deadline, Waker::noop().clone());
+        let node = armed.expect("the new generation is open").node;
+        core.drain(&shared);
+        drop(shared.cancel(&mut cache, node));
+        assert!(shared.node(node).fits(deadline), "still linked, for re-use");
+
+        let refused = shared.arm(&mut cache, 0, old, deadline, Waker::noop().clone());
+        assert!(refused.is_err());
+    }
+}
