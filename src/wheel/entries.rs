@@ -150,7 +150,7 @@ impl<P> Entries<P> {
         for &page in &self.open {
             let slab = &mut self.pages[page as usize];
             let room = (PAGE - slab.len()).min(missing);
-            slab.reserve(room);
+            slab.reserve_exact(room);
             missing -= room;
         }
         while missing > 0 {
