@@ -207,11 +207,6 @@ impl<P> Entries<P> {
         *self = old;
     }
 
-    /// All entries, in no particular order.
-    pub(super) fn into_entries(self) -> impl Iterator<Item = Entry<P>> {
-        self.pages.into_iter().flatten().map(|(_, entry)| entry)
-    }
-
     #[cold]
     fn add_page(&mut self) -> u32 {
         let page = u32::try_from(self.pages.len()).unwrap_or(MAX_PAGES);

@@ -201,15 +201,6 @@ impl<P> Hierarchy<P> {
         self.entries.clear();
     }
 
-    /// Takes all entries out, in no particular order; time and levels stay.
-    pub(crate) fn drain(&mut self) -> impl Iterator<Item = (Tick, P)> + use<P> {
-        self.agenda.clear();
-        self.due = List::EMPTY;
-        core::mem::replace(&mut self.entries, Entries::new())
-            .into_entries()
-            .map(|entry| (entry.deadline, entry.payload))
-    }
-
     /// All entries, in no particular order.
     pub(super) fn iter(&self) -> impl Iterator<Item = (EntryId, Tick, &P)> {
         self.entries
