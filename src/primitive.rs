@@ -15,6 +15,9 @@ pub use self::inner::{AtomicU32, AtomicU64, Mutex, Ordering, UnsafeCell, yield_n
 /// because the initialisation itself contains no point at which loom switches threads.
 pub use std::sync::OnceLock;
 
+/// Whether the world is to be small, so that models reach its edges.
+pub const TINY: bool = cfg!(loom);
+
 #[cfg(not(loom))]
 mod inner {
     #![allow(

@@ -28,6 +28,9 @@ const FRESH: u32 = u32::MAX - 1;
 /// Completed.
 const DONE: u32 = u32::MAX - 2;
 
+/// The last deadline: a wheel without timers has none, and says so with the tick after this.
+const LAST: Tick = Tick::new(u64::MAX - 1);
+
 /// A deadline this much later than the driver's is not due yet unless the driver is late.
 const AHEAD: Duration = Duration::from_secs(1);
 /// A driver that is this late gets help from the thread that notices.
@@ -249,7 +252,7 @@ impl Sleep {
             driver: timer.driver,
             generation: timer.generation,
             node,
-            deadline,
+            deadline: deadline.min(LAST),
         }
     }
 
@@ -333,6 +336,7 @@ impl Sleep {
     }
 
     pub(crate) fn set_tick(&mut self, deadline: Tick) {
+        let deadline = deadline.min(LAST);
         let old = core::mem::replace(&mut self.deadline, deadline);
         match self.node() {
             Some(node) => self.timer().reset(node, old, deadline),

@@ -148,18 +148,12 @@ impl Shared {
         let id = self.pool.take(cache, deadline);
         let node = self.node(id);
         let next = node.arm(deadline, waker);
-        if next == Next::Settled {
-            return Ok(Armed {
-                node: id,
-                pushed: false,
-                ring: false,
-            });
-        }
         let Ok(ring) = self.follow(shard, id, node, deadline, next) else {
             return self.undo(cache, id, node);
         };
         if self.is_closed(generation) {
-            // The push went into the inbox of a later generation.
+            // It was armed among the timers of a later generation, in place or by a push. That
+            // went through a word which the later generation wrote, so the load above sees it.
             let waker = self.cancel(cache, id);
             return Err(Refused(waker));
         }
@@ -226,6 +220,7 @@ impl Shared {
     }
 
     /// Does what a change of a node asks for; tells whether the driver must be woken.
+    #[inline]
     fn follow(
         &self,
         shard: usize,

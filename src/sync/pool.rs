@@ -7,16 +7,16 @@
 //! An idle node in a cache or in the pool may still be linked or queued. That is the point: the
 //! next timer armed on it finds the work of inserting done.
 
-use crate::primitive::{Mutex, OnceLock};
+use crate::primitive::{Mutex, OnceLock, TINY};
 use crate::sync::node::Node;
 use crate::tick::Tick;
 
 /// Nodes in a page.
-const PAGE: u32 = if cfg!(loom) { 4 } else { 512 };
+const PAGE: u32 = if TINY { 4 } else { 512 };
 /// Pages come in directories of 1, 2, 4, … pages: this many cover every 32-bit index.
-const DIRECTORIES: usize = if cfg!(loom) { 3 } else { 23 };
+const DIRECTORIES: usize = if TINY { 3 } else { 23 };
 /// Idle nodes that a thread keeps for one timer.
-pub const CACHE: usize = if cfg!(loom) { 2 } else { 32 };
+pub const CACHE: usize = if TINY { 2 } else { 32 };
 /// How many of the most recent idle nodes are looked at for one that fits.
 const CHOICES: usize = 4;
 
@@ -132,6 +132,7 @@ impl Pool {
     }
 
     /// How many nodes were ever made.
+    #[allow(dead_code, reason = "asked by models")]
     pub fn nodes(&self) -> u32 {
         self.spare.lock().fresh
     }
@@ -188,7 +189,7 @@ impl Pool {
                 index < NodeId::LIMIT,
                 "more than four billion timers are pending at once"
             );
-            if index % PAGE == 0 {
+            if index.is_multiple_of(PAGE) {
                 self.pages.grow(index);
             }
             spare.fresh += 1;
@@ -229,11 +230,13 @@ impl Cache {
     }
 
     /// How many nodes it holds.
+    #[allow(dead_code, reason = "asked by models")]
     pub const fn len(&self) -> usize {
         self.len
     }
 
     /// Whether it holds none.
+    #[allow(dead_code, reason = "asked by models")]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }

@@ -119,6 +119,7 @@ impl<P> Hierarchy<P> {
     }
 
     /// Adds an entry; one whose deadline has been reached goes straight to the due list.
+    #[inline]
     pub(crate) fn insert(&mut self, deadline: Tick, payload: P) -> EntryId {
         if deadline <= self.elapsed {
             let due = BucketId::DUE;
@@ -132,6 +133,7 @@ impl<P> Hierarchy<P> {
     }
 
     /// Takes an entry out, whether due or not.
+    #[inline]
     pub(crate) fn remove(&mut self, id: EntryId) -> P {
         let entry = self.entries.remove(id);
         self.close(entry.bucket, entry.prev, entry.next);
@@ -139,6 +141,7 @@ impl<P> Hierarchy<P> {
     }
 
     /// Gives an entry another deadline, whether it is due or not.
+    #[inline]
     pub(crate) fn reset(&mut self, id: EntryId, deadline: Tick) {
         let to = if deadline <= self.elapsed {
             BucketId::DUE
@@ -379,6 +382,7 @@ impl<P> Hierarchy<P> {
     }
 
     /// Appends an entry that is in no list to the list `to`.
+    #[inline]
     fn link(&mut self, id: EntryId, to: BucketId, deadline: Tick) {
         let list = if to.is_due() {
             &mut self.due
@@ -389,6 +393,7 @@ impl<P> Hierarchy<P> {
     }
 
     /// Closes the gap that an entry leaves in the list `from`.
+    #[inline]
     fn close(&mut self, from: BucketId, prev: EntryId, next: EntryId) {
         if from.is_due() {
             self.due.close(&mut self.entries, prev, next);
