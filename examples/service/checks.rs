@@ -41,7 +41,7 @@ pub(crate) fn failures(outcome: &Outcome) -> Vec<String> {
     // A run cut short leaves stalled connections behind, and that is no fault.
     if !outcome.interrupted {
         check(outcome.finished, "some clients did not end".to_owned());
-        let open = totals.stalled - totals.on_time - totals.early - totals.late;
+        let open = totals.open();
         check(open == 0, format!("{open} stalled connections not closed"));
         check(
             totals.idle_ends == totals.stalled,

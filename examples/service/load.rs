@@ -107,8 +107,7 @@ async fn live(plan: &Plan, mut client: Client) -> Result<(), Fault> {
             Role::Staller | Role::Vanisher => random.millis(0..1_500),
         };
         let started = Instant::now();
-        // Amid the rush of connecting, nobody can say on time what is on time.
-        while !plan.stopped() && (started.elapsed() < shift || !plan.connected()) {
+        while !plan.stopped() && (started.elapsed() < shift || !plan.may_misbehave()) {
             client.work(&mut random, pause.clone()).await?;
         }
         if plan.stopped() {
@@ -127,7 +126,7 @@ async fn live(plan: &Plan, mut client: Client) -> Result<(), Fault> {
 /// ten thousand of them keep more timers alive than a thousand but do not swamp the machine.
 fn pause(connections: u64) -> Range<u64> {
     // The longest pause stays well below the idle timeout.
-    let mean = (connections / 20).clamp(100, 800);
+    let mean = (connections / 20).clamp(100, 550);
     mean / 5..mean * 9 / 5
 }
 

@@ -138,6 +138,9 @@ pub(crate) fn summary(outcomes: &[Outcome]) -> bool {
             say(format_args!("checks: FAILED: {}: {failure}", outcome.name));
         }
     }
+    if outcomes.iter().any(|run| run.interrupted) {
+        say("interrupted: what follows holds for the part that ran");
+    }
     if all_hold {
         say("checks: ok");
     }

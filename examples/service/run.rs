@@ -8,7 +8,7 @@ use std::io;
 use std::pin::Pin;
 use std::process;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
@@ -22,6 +22,8 @@ use crate::tally::{Tally, Totals};
 const WORKERS: usize = 2;
 /// Clients that have not ended this long after the load has stopped are given up.
 const DRAIN_LIMIT: Duration = Duration::from_secs(8);
+/// How often the settling is looked at.
+const SETTLE_PAUSE: Duration = Duration::from_millis(100);
 /// Everything that the setup may take, with a margin.
 const SETUP_LIMIT: Duration = Duration::from_secs(15);
 /// The exit code after Ctrl-C, as shells have it.
@@ -41,29 +43,44 @@ pub(crate) type Load = Pin<Box<dyn Future<Output = io::Result<()>> + Send>>;
 pub(crate) struct Plan {
     pub(crate) connections: u64,
     pub(crate) tally: Arc<Tally>,
-    connected: AtomicBool,
-    stop: AtomicBool,
+    phase: AtomicU8,
     events: Sender<Event>,
 }
 
+/// The phases of a run: clients connect, work, work without stalling or vanishing, and end.
+///
+/// Connecting or closing thousands of sockets at once delays everything else. Whether a stalled
+/// connection is closed on time is therefore seen under the steady load between the two.
+#[derive(Clone, Copy)]
+enum Phase {
+    Connecting,
+    Working,
+    Settling,
+    Ending,
+}
+
 impl Plan {
-    /// Whether all clients are connected.
-    pub(crate) fn connected(&self) -> bool {
-        self.connected.load(Relaxed)
+    /// Whether clients may stall or vanish.
+    pub(crate) fn may_misbehave(&self) -> bool {
+        self.phase.load(Relaxed) == Phase::Working as u8
+    }
+
+    /// Whether clients are to end.
+    pub(crate) fn stopped(&self) -> bool {
+        self.phase.load(Relaxed) == Phase::Ending as u8
     }
 
     /// Begins the measured time.
     pub(crate) fn begin(&self, connections: usize, refusal: Option<io::Error>) {
-        self.connected.store(true, Relaxed);
+        self.enter(Phase::Working);
         self.tell(Event::Connected {
             connections,
             refusal,
         });
     }
 
-    /// Whether clients are to end.
-    pub(crate) fn stopped(&self) -> bool {
-        self.stop.load(Relaxed)
+    fn enter(&self, phase: Phase) {
+        self.phase.store(phase as u8, Relaxed);
     }
 
     /// Tells the watching thread.
@@ -128,8 +145,7 @@ pub(crate) fn run(backend: &Backend, args: &Args) -> io::Result<Outcome> {
     let plan = Arc::new(Plan {
         connections: args.connections as u64,
         tally: Arc::default(),
-        connected: AtomicBool::new(false),
-        stop: AtomicBool::new(false),
+        phase: AtomicU8::new(Phase::Connecting as u8),
         events: events.clone(),
     });
     runtime.spawn(watch_for_ctrl_c(events));
@@ -139,27 +155,48 @@ pub(crate) fn run(backend: &Backend, args: &Args) -> io::Result<Outcome> {
     ));
 
     let mut watch = Watch::begin(backend, &plan.tally, &received)?;
-    let stop = watch.seconds(args.seconds, &received)?;
+    let mut stop = watch.seconds(args.seconds, &received)?;
     let mut outcome = watch.measured();
-    plan.stop.store(true, Relaxed);
-    outcome.interrupted = stop == Stop::Interrupted;
-    outcome.finished = stop == Stop::Finished;
     if stop == Stop::TimeIsUp {
-        match received.recv_timeout(DRAIN_LIMIT) {
-            Ok(Event::Finished(result)) => {
-                result?;
-                outcome.finished = true;
-            }
-            Ok(Event::Interrupted) => outcome.interrupted = true,
-            Ok(Event::Connected { .. }) | Err(_) => {}
-        }
+        plan.enter(Phase::Settling);
+        stop = settle(&plan.tally, &received)?;
     }
+    plan.enter(Phase::Ending);
+    if stop == Stop::TimeIsUp {
+        stop = wait(DRAIN_LIMIT, &received)?;
+    }
+    outcome.finished = stop == Stop::Finished;
+    outcome.interrupted = stop == Stop::Interrupted;
 
     // Every timer that is still there is dropped with its task, and counts as cancelled.
     runtime.shutdown_timeout(DRAIN_LIMIT);
     outcome.counts = backend.meter.counts();
     outcome.totals = plan.tally.totals();
     Ok(outcome)
+}
+
+/// Waits until every stalled connection is closed.
+fn settle(tally: &Tally, received: &Receiver<Event>) -> io::Result<Stop> {
+    let start = Instant::now();
+    loop {
+        let stop = wait(SETTLE_PAUSE, received)?;
+        let settled = tally.totals().open() == 0 || start.elapsed() > DRAIN_LIMIT;
+        if settled || stop != Stop::TimeIsUp {
+            return Ok(stop);
+        }
+    }
+}
+
+/// Waits for the load to end, no longer than `limit`.
+fn wait(limit: Duration, received: &Receiver<Event>) -> io::Result<Stop> {
+    match received.recv_timeout(limit) {
+        Err(RecvTimeoutError::Timeout) => Ok(Stop::TimeIsUp),
+        Ok(Event::Interrupted) => Ok(Stop::Interrupted),
+        Ok(Event::Finished(result)) => result.map(|()| Stop::Finished),
+        Ok(Event::Connected { .. }) | Err(RecvTimeoutError::Disconnected) => {
+            Err(io::Error::other("the load has lost its way"))
+        }
+    }
 }
 
 async fn supervise(load: Load, plan: Arc<Plan>) {
@@ -238,14 +275,10 @@ impl<'a> Watch<'a> {
     fn seconds(&mut self, seconds: u64, received: &Receiver<Event>) -> io::Result<Stop> {
         for second in 1..=seconds {
             let end = self.start + Duration::from_secs(second);
-            let wait = end.saturating_duration_since(Instant::now());
-            match received.recv_timeout(wait) {
-                Err(RecvTimeoutError::Timeout) => self.second(second),
-                Ok(Event::Interrupted) => return Ok(Stop::Interrupted),
-                Ok(Event::Finished(result)) => return result.map(|()| Stop::Finished),
-                Ok(Event::Connected { .. }) | Err(RecvTimeoutError::Disconnected) => {
-                    return Err(io::Error::other("the load has lost its way"));
-                }
+            let left = end.saturating_duration_since(Instant::now());
+            match wait(left, received)? {
+                Stop::TimeIsUp => self.second(second),
+                stop => return Ok(stop),
             }
         }
         Ok(Stop::TimeIsUp)

@@ -1,6 +1,9 @@
 //! What the clients and the service saw in one run, as plain counts.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{
+    AtomicU64,
+    Ordering::{Acquire, Relaxed, Release},
+};
 use std::time::Duration;
 
 use crate::protocol::IDLE_TIMEOUT;
@@ -101,7 +104,7 @@ impl Tally {
         } else {
             &self.late
         };
-        verdict.fetch_add(1, Relaxed);
+        verdict.fetch_add(1, Release);
         let nanos = u64::try_from(late.as_nanos()).unwrap_or(u64::MAX);
         self.latest_nanos.fetch_max(nanos, Relaxed);
     }
@@ -123,11 +126,14 @@ impl Tally {
 
     /// The counts as they are now.
     pub(crate) fn totals(&self) -> Totals {
+        // Those closed are read before those stalled, which are never fewer.
+        let [on_time, early, late] =
+            [&self.on_time, &self.early, &self.late].map(|n| n.load(Acquire));
         Totals {
             stalled: self.stalled.load(Relaxed),
-            on_time: self.on_time.load(Relaxed),
-            early: self.early.load(Relaxed),
-            late: self.late.load(Relaxed),
+            on_time,
+            early,
+            late,
             latest: Duration::from_nanos(self.latest_nanos.load(Relaxed)),
             vanished: self.vanished.load(Relaxed),
             faults: Fault::ALL.map(|(fault, text)| {
@@ -155,6 +161,13 @@ pub(crate) struct Totals {
     /// Connections that the service closed for being idle.
     pub(crate) idle_ends: u64,
     pub(crate) request_timeouts: u64,
+}
+
+impl Totals {
+    /// Stalled connections that have not been closed yet.
+    pub(crate) fn open(&self) -> u64 {
+        self.stalled - self.on_time - self.early - self.late
+    }
 }
 
 #[cfg(test)]
