@@ -123,7 +123,7 @@ impl Timer {
     /// ```
     pub fn sleep(&self, duration: Duration) -> Sleep {
         let driver = self.driver();
-        Sleep::after(driver, driver.now(), duration)
+        Sleep::after(driver, driver.start(), duration)
     }
 
     /// As [`sleep`](Self::sleep), with an error instead of a future that cannot be awaited.

@@ -124,25 +124,38 @@ impl Driver {
     }
 
     /// The time of this driver's runtime, from whatever thread it is read.
+    ///
+    /// A thread that is ending cannot ask a runtime that may have paused its clock. It gets the
+    /// time of the latest turn: what fires by that is never early.
     #[inline]
     pub(super) fn now(&self) -> Tick {
+        self.known_now().unwrap_or_else(|| self.shared.elapsed())
+    }
+
+    /// As [`now`](Self::now), for a delay to be counted from: where the time is not known, one
+    /// that makes the delay no shorter unless the clock was paused.
+    #[inline]
+    fn start(&self) -> Tick {
+        self.known_now()
+            .unwrap_or_else(|| self.shared.elapsed().max(clock::system_now()))
+    }
+
+    #[inline]
+    fn known_now(&self) -> Option<Tick> {
         match self.clock.load(Ordering::Relaxed) {
-            0 => clock::system_now(),
-            id if clock::context() == Some(id) => clock::context_now(),
+            0 => Some(clock::system_now()),
+            id if clock::context() == Some(id) => Some(clock::context_now()),
             _ => self.now_from_outside(),
         }
     }
 
     #[cold]
-    fn now_from_outside(&self) -> Tick {
-        let handle = self.handle.lock().clone();
-        match handle {
-            Some(handle) if clock::may_enter() => {
-                let _context = handle.enter();
-                clock::context_now()
-            }
-            _ => clock::system_now(),
-        }
+    fn now_from_outside(&self) -> Option<Tick> {
+        let handle = self.handle.lock().clone()?;
+        clock::may_enter().then(|| {
+            let _context = handle.enter();
+            clock::context_now()
+        })
     }
 }
 
@@ -170,6 +183,12 @@ impl DriverRef {
     #[inline]
     pub(crate) fn now(self) -> Tick {
         self.driver.now()
+    }
+
+    /// The time that a delay which begins now is counted from.
+    #[inline]
+    pub(crate) fn start(self) -> Tick {
+        self.driver.start()
     }
 
     /// The time of the latest turn: nothing with a later deadline has fired.
