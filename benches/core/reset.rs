@@ -26,7 +26,7 @@ enum Move {
 
 impl Move {
     fn offset(self, step: u64) -> Duration {
-        let drift = Duration::from_micros(5 * step);
+        let drift = Duration::from_micros(step / 1024 * 5000);
         match self {
             Self::Later => Duration::from_secs(60) + drift,
             Self::Earlier => Duration::from_secs(60) - drift,

@@ -24,10 +24,19 @@ use crate::tick::Tick;
 pub struct Armed {
     /// Its node.
     pub node: NodeId,
-    /// Whether a node was pushed for it.
-    pub pushed: bool,
-    /// Whether the caller has to turn the wheel now.
-    pub ring: bool,
+    /// What that took.
+    pub how: How,
+}
+
+/// What it took to arm a timer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum How {
+    /// Nothing: the node was still placed early enough.
+    Settled,
+    /// A node was pushed; the turn takes it in time.
+    Pushed,
+    /// The caller has to turn the wheel now.
+    Ring,
 }
 
 /// The timer is closed: nothing was armed.
@@ -145,8 +154,7 @@ impl Shared {
         deadline: Tick,
         waker: Waker,
     ) -> Result<Armed, Refused> {
-        let id = self.pool.take(cache, deadline);
-        let node = self.node(id);
+        let (id, node) = self.pool.take(cache, deadline);
         let next = node.arm(deadline, waker);
         let Ok(ring) = self.follow(shard, id, node, deadline, next) else {
             return self.undo(cache, id, node);
@@ -157,11 +165,12 @@ impl Shared {
             let waker = self.cancel(cache, id);
             return Err(Refused(waker));
         }
-        Ok(Armed {
-            node: id,
-            pushed: next == Next::Push,
-            ring,
-        })
+        let how = match next {
+            _ if ring => How::Ring,
+            Next::Push => How::Pushed,
+            _ => How::Settled,
+        };
+        Ok(Armed { node: id, how })
     }
 
     /// Moves the deadline of an armed timer; tells whether the caller has to turn the wheel.

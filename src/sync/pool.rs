@@ -139,19 +139,22 @@ impl Pool {
 
     /// Takes an idle node for a timer of `deadline`, if possible one that is still linked in time.
     #[inline]
-    pub fn take(&self, cache: &mut Cache, deadline: Tick) -> NodeId {
+    pub fn take(&self, cache: &mut Cache, deadline: Tick) -> (NodeId, &Node) {
         for choice in (0..cache.len).rev().take(CHOICES) {
-            if self.node(cache.nodes[choice]).fits(deadline) {
+            let id = cache.nodes[choice];
+            let node = self.node(id);
+            if node.fits(deadline) {
                 cache.len -= 1;
-                cache.nodes.swap(choice, cache.len);
-                return cache.nodes[cache.len];
+                cache.nodes[choice] = cache.nodes[cache.len];
+                return (id, node);
             }
         }
         if cache.len == 0 {
             self.refill(cache);
         }
         cache.len -= 1;
-        cache.nodes[cache.len]
+        let id = cache.nodes[cache.len];
+        (id, self.node(id))
     }
 
     /// Gives an idle node back.
