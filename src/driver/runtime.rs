@@ -215,9 +215,10 @@ impl DriverRef {
         self.driver.turn();
     }
 
-    /// Arms a timer; `None` if this timer is closed. It may have fired when this returns.
+    /// Arms a timer; `None` if this timer is closed. Tells as well whether a turn was run for it,
+    /// which may have fired it.
     #[inline]
-    pub(crate) fn arm(self, deadline: Tick, waker: &Waker) -> Option<NodeId> {
+    pub(crate) fn arm(self, deadline: Tick, waker: &Waker) -> Option<(NodeId, bool)> {
         // The user's code: before anything is borrowed or changed.
         let waker = waker.clone();
         let armed = local::with(self.driver, |local| {
@@ -238,10 +239,11 @@ impl DriverRef {
         });
         match armed {
             Ok(Armed { node, how }) => {
-                if how == How::Ring {
+                let turned = how == How::Ring;
+                if turned {
                     self.turn();
                 }
-                Some(node)
+                Some((node, turned))
             }
             Err(Refused(waker)) => {
                 drop(waker);
