@@ -14,19 +14,21 @@ use tokio::time::Instant;
 
 use crate::clock;
 use crate::driver::registry;
-use crate::driver::runtime::{Driver, DriverRef};
+use crate::driver::runtime::DriverRef;
 use crate::error::TimerError;
-use crate::sync::node::Polled;
+use crate::sync::node::{Next, Polled};
 use crate::sync::pool::NodeId;
 use crate::tick::Tick;
 use crate::timer::Timer;
 
-/// Not armed.
-const NONE: u32 = u32::MAX;
-/// Not armed, and the deadline lay ahead when the sleep was made.
-const FRESH: u32 = u32::MAX - 1;
+/// Armed, or to be armed.
+const WAITING: u32 = 0;
+/// To be armed, and the deadline lay ahead when the sleep was made.
+const FRESH: u32 = 1;
 /// Completed.
-const DONE: u32 = u32::MAX - 2;
+const DONE: u32 = 2;
+/// The bits of these.
+const STATE: u32 = 3;
 
 /// The last deadline: a wheel without timers has none, and says so with the tick after this.
 const LAST: Tick = Tick::new(u64::MAX - 1);
@@ -228,11 +230,12 @@ impl Timer {
 /// The interface is that of Tokio's `Sleep`.
 #[must_use = "futures do nothing unless you `.await` or poll them"]
 pub struct Sleep {
-    driver: &'static Driver,
-    generation: u32,
-    /// A node of this sleep's own, or one of the constants above.
-    node: u32,
+    /// A node of this sleep's own, while it is armed.
+    node: Option<NodeId>,
     deadline: Tick,
+    generation: u32,
+    /// The index of the driver, and below it one of the constants above.
+    driver_and_state: u32,
 }
 
 impl Sleep {
@@ -242,22 +245,22 @@ impl Sleep {
             // All workers are busy, or somebody would have turned: help.
             timer.turn();
         }
-        let state = if duration.is_zero() { NONE } else { FRESH };
+        let state = if duration.is_zero() { WAITING } else { FRESH };
         Self::new(timer, now.after(duration), state)
     }
 
     #[inline]
     pub(crate) fn until(timer: DriverRef, deadline: Tick) -> Self {
-        Self::new(timer, deadline, NONE)
+        Self::new(timer, deadline, WAITING)
     }
 
     #[inline]
-    fn new(timer: DriverRef, deadline: Tick, node: u32) -> Self {
+    fn new(timer: DriverRef, deadline: Tick, state: u32) -> Self {
         Self {
-            driver: timer.driver,
-            generation: timer.generation,
-            node,
+            node: None,
             deadline: deadline.min(LAST),
+            generation: timer.generation,
+            driver_and_state: timer.driver.index() << 2 | state,
         }
     }
 
@@ -287,9 +290,9 @@ impl Sleep {
     /// This does not look at the clock.
     #[must_use]
     pub fn is_elapsed(&self) -> bool {
-        match self.node() {
+        match self.node {
             Some(node) => self.fired(node),
-            None => self.node == DONE,
+            None => self.state() == DONE,
         }
     }
 
@@ -344,28 +347,38 @@ impl Sleep {
     pub(crate) fn set_tick(&mut self, deadline: Tick) {
         let deadline = deadline.min(LAST);
         let old = core::mem::replace(&mut self.deadline, deadline);
-        match self.node() {
+        match self.node {
+            // Later needs neither the thread's cache nor an inbox, nor even the driver.
+            Some(node) if deadline >= old => {
+                let next = node.node().reset(old, deadline);
+                debug_assert_eq!(next, Next::Settled);
+            }
             Some(node) => self.timer().reset(node, old, deadline),
-            None => self.node = NONE,
+            None => self.set_state(WAITING),
         }
     }
 
     #[inline]
     fn timer(&self) -> DriverRef {
         DriverRef {
-            driver: self.driver,
+            driver: registry::driver(self.driver_and_state >> 2),
             generation: self.generation,
         }
     }
 
     #[inline]
-    fn node(&self) -> Option<NodeId> {
-        (self.node < NodeId::LIMIT).then_some(NodeId::new(self.node))
+    fn state(&self) -> u32 {
+        self.driver_and_state & STATE
+    }
+
+    #[inline]
+    fn set_state(&mut self, state: u32) {
+        self.driver_and_state = self.driver_and_state & !STATE | state;
     }
 
     /// Whether this node has fired for the deadline that this sleep has now.
     fn fired(&self, node: NodeId) -> bool {
-        self.timer().node(node).has_fired() && self.deadline <= self.timer().elapsed()
+        node.node().has_fired() && self.deadline <= self.timer().elapsed()
     }
 }
 
@@ -391,9 +404,9 @@ impl Sleep {
     #[inline]
     fn poll_deadline(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         assert!(!self.timer().is_closed(), "{}", TimerError::Closed);
-        match self.node() {
+        match self.node {
             Some(node) => self.poll_armed(node, cx),
-            None if self.node == DONE => Poll::Ready(()),
+            None if self.state() == DONE => Poll::Ready(()),
             None => self.arm(cx),
         }
     }
@@ -403,13 +416,14 @@ impl Sleep {
     fn arm(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let timer = self.timer();
         if self.may_be_due() && self.is_due(timer.now()) {
-            self.node = DONE;
+            self.set_state(DONE);
             return Poll::Ready(());
         }
         let Some((node, turned)) = timer.arm(self.deadline, cx.waker()) else {
             panic!("{}", TimerError::Closed);
         };
-        self.node = node.index();
+        self.node = Some(node);
+        self.set_state(WAITING);
         // That turn has fired it if it became due just now. Any other wakes the task.
         if turned && self.fired(node) {
             return self.complete(node);
@@ -424,18 +438,18 @@ impl Sleep {
     #[inline]
     fn may_be_due(&self) -> bool {
         let parked = self.timer().parked();
-        self.node != FRESH || (parked <= self.deadline && self.deadline < parked.after(AHEAD))
+        self.state() != FRESH || (parked <= self.deadline && self.deadline < parked.after(AHEAD))
     }
 
     fn poll_armed(&mut self, node: NodeId, cx: &mut Context<'_>) -> Poll<()> {
-        match self.timer().node(node).register(cx.waker()) {
+        match node.node().register(cx.waker()) {
             Polled::Armed if self.is_due(self.timer().now()) => self.complete(node),
             Polled::Armed => Poll::Pending,
             Polled::Fired if self.fired(node) => self.complete(node),
             Polled::Fired => {
                 // It fired for a deadline that has been moved since.
+                self.node = None;
                 self.timer().cancel(node);
-                self.node = NONE;
                 self.arm(cx)
             }
         }
@@ -451,7 +465,8 @@ impl Sleep {
     }
 
     fn complete(&mut self, node: NodeId) -> Poll<()> {
-        self.node = DONE;
+        self.node = None;
+        self.set_state(DONE);
         self.timer().cancel(node);
         Poll::Ready(())
     }
@@ -460,14 +475,14 @@ impl Sleep {
 impl FusedFuture for Sleep {
     /// True after completion, until the deadline is moved.
     fn is_terminated(&self) -> bool {
-        self.node == DONE
+        self.state() == DONE
     }
 }
 
 impl Drop for Sleep {
     #[inline]
     fn drop(&mut self) {
-        if let Some(node) = self.node() {
+        if let Some(node) = self.node {
             self.timer().cancel(node);
         }
     }

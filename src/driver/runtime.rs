@@ -16,7 +16,6 @@ use crate::driver::shared::{Armed, How, Refused, Shared};
 use crate::driver::turn::{self, Seat};
 use crate::driver::wake_list::run_foreign;
 use crate::primitive::{AtomicU32, AtomicU64, Mutex, Ordering};
-use crate::sync::node::Node;
 use crate::sync::pool::NodeId;
 use crate::sync::turn_lock::TurnLock;
 use crate::tick::Tick;
@@ -35,6 +34,8 @@ pub(crate) struct Config {
 
 /// A wheel, its users' side and its alarm; lives for ever, serves one runtime after another.
 pub(crate) struct Driver {
+    /// Which driver of this process it is.
+    index: u32,
     shared: Shared,
     lock: TurnLock<Seat<Parker>>,
     exact_cancel: AtomicU32,
@@ -55,8 +56,9 @@ impl fmt::Debug for Driver {
 
 impl Driver {
     /// A closed driver.
-    pub(super) fn new() -> Self {
+    pub(super) fn new(index: u32) -> Self {
         Self {
+            index,
             shared: Shared::new(SHARDS),
             lock: TurnLock::new(Seat {
                 core: Core::new(Tick::ZERO),
@@ -119,6 +121,13 @@ impl Driver {
         self.turn();
     }
 
+    /// Which driver of this process it is: [`registry::driver`] finds it by this.
+    #[inline]
+    pub(crate) fn index(&self) -> u32 {
+        self.index
+    }
+
+    #[inline]
     pub(super) fn shared(&self) -> &Shared {
         &self.shared
     }
@@ -203,12 +212,6 @@ impl DriverRef {
         self.driver.shared.bell().deadline()
     }
 
-    /// The node of this name.
-    #[inline]
-    pub(crate) fn node(self, id: NodeId) -> &'static Node {
-        self.driver.shared.node(id)
-    }
-
     /// Turns the wheel, or leaves a note for the thread that does.
     #[cold]
     pub(crate) fn turn(self) {
@@ -253,14 +256,7 @@ impl DriverRef {
     }
 
     /// Moves the deadline of an armed timer.
-    #[inline]
     pub(crate) fn reset(self, node: NodeId, old: Tick, new: Tick) {
-        if new >= old {
-            // Needs neither the thread's cache nor an inbox.
-            let later = self.driver.shared.reset(0, node, old, new);
-            debug_assert!(!later);
-            return;
-        }
         let turn = local::with(self.driver, |local| {
             self.driver.shared.reset(local.shard, node, old, new)
         });

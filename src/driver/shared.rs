@@ -78,10 +78,10 @@ impl Shared {
         &self.pool
     }
 
-    /// The node of this name.
+    /// The node with this index.
     #[inline]
-    pub fn node(&self, id: NodeId) -> &Node {
-        self.pool.node(id)
+    pub fn find(&self, index: u32) -> NodeId {
+        self.pool.pages().find(index)
     }
 
     /// The inboxes of this timer.
@@ -154,7 +154,8 @@ impl Shared {
         deadline: Tick,
         waker: Waker,
     ) -> Result<Armed, Refused> {
-        let (id, node) = self.pool.take(cache, deadline);
+        let id = self.pool.take(cache, deadline);
+        let node = id.node();
         let next = node.arm(deadline, waker);
         let Ok(ring) = self.follow(shard, id, node, deadline, next) else {
             return self.undo(cache, id, node);
@@ -176,7 +177,7 @@ impl Shared {
     /// Moves the deadline of an armed timer; tells whether the caller has to turn the wheel.
     #[inline]
     pub fn reset(&self, shard: usize, id: NodeId, old: Tick, new: Tick) -> bool {
-        let node = self.node(id);
+        let node = id.node();
         match node.reset(old, new) {
             Next::Settled => false,
             // A closed timer resolves what is linked by itself.
@@ -193,7 +194,7 @@ impl Shared {
     /// Ends a timer and gives back its waker, if it had not fired.
     #[inline]
     pub fn cancel(&self, cache: &mut Cache, id: NodeId) -> Option<Waker> {
-        match self.node(id).cancel() {
+        match id.node().cancel() {
             Cancelled::Owned(waker) => {
                 self.pool.put(cache, id);
                 waker
@@ -210,7 +211,7 @@ impl Shared {
         shard: usize,
         id: NodeId,
     ) -> (Option<Waker>, bool) {
-        let node = self.node(id);
+        let node = id.node();
         let Cancelled::Owned(waker) = node.cancel() else {
             return (None, false);
         };
