@@ -260,6 +260,23 @@ pub fn assert_nothing_lost(world: &World, hand: &mut Hand, sleepers: &mut [&mut 
     panic!("the timers never end: {sleepers:?}");
 }
 
+/// Asserts that every sleeper that waits was woken when its generation ended, and finds it closed.
+///
+/// For one thread, after all others were joined.
+///
+/// # Panics
+///
+/// If one was not, or keeps its waker.
+pub fn assert_all_closed(world: &World, hand: &mut Hand, sleepers: &mut [&mut Sleeper]) {
+    for sleeper in sleepers {
+        if sleeper.is_waiting() {
+            assert!(sleeper.poll_if_woken(world, hand), "left behind: {sleeper:?}");
+            assert!(sleeper.closed || sleeper.done);
+        }
+        assert_eq!(sleeper.wakers(), 0, "no waker is kept: {sleeper:?}");
+    }
+}
+
 /// Asserts that every node of the pool is there to be taken, and once. Call it after all timers
 /// have ended and the last turn is over.
 ///

@@ -27,6 +27,8 @@ pub struct World {
 #[derive(Debug)]
 struct Outside {
     clock: AtomicU64,
+    /// How far the clock moves whenever a turn reads it.
+    pace: AtomicU64,
     /// When the alarm will go off.
     alarm: AtomicU64,
 }
@@ -47,6 +49,7 @@ impl World {
             }),
             outside: Arc::new(Outside {
                 clock: AtomicU64::new(now),
+                pace: AtomicU64::new(0),
                 alarm: AtomicU64::new(NEVER),
             }),
         });
@@ -82,6 +85,11 @@ impl World {
     /// Lets time pass until `now`.
     pub fn set_clock(&self, now: u64) {
         self.outside.clock.fetch_max(now, Ordering::SeqCst);
+    }
+
+    /// Lets time pass by so much whenever a turn reads the clock.
+    pub fn set_pace(&self, pace: u64) {
+        self.outside.pace.store(pace, Ordering::SeqCst);
     }
 
     /// When the alarm will go off.
@@ -121,7 +129,8 @@ pub struct FakePark {
 
 impl Park for FakePark {
     fn now(&mut self) -> Tick {
-        Tick::new(self.outside.clock.load(Ordering::SeqCst))
+        let pace = self.outside.pace.load(Ordering::SeqCst);
+        Tick::new(self.outside.clock.fetch_add(pace, Ordering::SeqCst))
     }
 
     fn arm(&mut self, _: Tick, deadline: Tick) -> bool {
@@ -133,8 +142,7 @@ impl Park for FakePark {
         if deadline == Tick::MAX || self.armed.is_some_and(|armed| armed <= deadline) {
             return false;
         }
-        let now = self.now();
-        if deadline <= now {
+        if deadline.count() <= self.outside.clock.load(Ordering::SeqCst) {
             // A sleep that is found ready keeps no waker.
             self.outside.alarm.store(NEVER, Ordering::SeqCst);
             self.armed = None;
