@@ -127,7 +127,10 @@ impl Sleeper {
                     world.turn();
                 }
             }
-            Err(Refused(waker)) => {
+            Err(Refused { waker, ring }) => {
+                if ring {
+                    world.turn();
+                }
                 drop(waker);
                 self.closed = true;
             }

@@ -222,7 +222,10 @@ impl DriverRef {
                 }
                 Some(node)
             }
-            Err(Refused(waker)) => {
+            Err(Refused { waker, ring }) => {
+                if ring {
+                    self.turn();
+                }
                 drop(waker);
                 None
             }

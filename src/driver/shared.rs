@@ -32,10 +32,14 @@ pub struct Armed {
 
 /// The timer is closed: nothing was armed.
 #[derive(Debug)]
-pub struct Refused(
+#[must_use]
+pub struct Refused {
     /// The waker that was to be armed, to be dropped outside of every borrow.
-    pub Option<Waker>,
-);
+    pub waker: Option<Waker>,
+    /// Whether the caller has to turn the wheel now: the idle node may lie in an inbox of the next
+    /// generation, where whoever takes it relies on its bound.
+    pub ring: bool,
+}
 
 /// The nodes, the inboxes and the published times of one timer.
 #[derive(Debug)]
@@ -148,20 +152,13 @@ impl Shared {
         let id = self.pool.take(cache, deadline);
         let node = self.node(id);
         let next = node.arm(deadline, waker);
-        if next == Next::Settled {
-            return Ok(Armed {
-                node: id,
-                pushed: false,
-                ring: false,
-            });
-        }
         let Ok(ring) = self.follow(shard, id, node, deadline, next) else {
             return self.undo(cache, id, node);
         };
         if self.is_closed(generation) {
-            // The push went into the inbox of a later generation.
+            // The node may be linked, or pushed, in a later generation, which would fire it.
             let waker = self.cancel(cache, id);
-            return Err(Refused(waker));
+            return Err(Refused { waker, ring });
         }
         Ok(Armed {
             node: id,
@@ -247,11 +244,17 @@ impl Shared {
 
     #[cold]
     fn undo(&self, cache: &mut Cache, id: NodeId, node: &Node) -> Result<Armed, Refused> {
-        if let Some(waker) = node.refused() {
-            self.pool.put(cache, id);
-            return Err(Refused(Some(waker)));
-        }
-        Err(Refused(self.cancel(cache, id)))
+        let waker = match node.refused() {
+            Some(waker) => {
+                self.pool.put(cache, id);
+                Some(waker)
+            }
+            None => self.cancel(cache, id),
+        };
+        Err(Refused {
+            waker,
+            ring: false,
+        })
     }
 
     /// How many inboxes there are.
