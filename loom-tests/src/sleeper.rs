@@ -297,4 +297,7 @@ pub fn assert_nodes_are_free(pool: &Pool, hands: &mut [&mut Hand]) {
         .collect();
     assert_eq!(free.len(), all as usize, "no node is free twice: {free:?}");
     assert_eq!(pool.nodes(), all, "no node is lost");
+    for index in free {
+        pool.put_back(NodeId::new(index));
+    }
 }

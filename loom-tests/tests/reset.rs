@@ -8,8 +8,8 @@ use loom_tests::{Hand, Sleeper, World, assert_nodes_are_free, assert_nothing_los
 use loom_tests::{TWO, explore, join, spawn};
 
 /// Moves a timer of `old`, first to `before`, then on another thread to each of `moves` in turn,
-/// while the wheel is turned at `clock`.
-fn reset_while_turning(old: u64, before: Option<u64>, moves: &'static [u64], clock: u64) {
+/// while the wheel is turned at `clock`. Tells how often its task was woken.
+fn reset_while_turning(old: u64, before: Option<u64>, moves: &'static [u64], clock: u64) -> u32 {
     let world = World::open(0);
     let mut hand = Hand::new();
     let mut sleeper = Sleeper::armed(&world, &mut hand, old);
@@ -35,6 +35,7 @@ fn reset_while_turning(old: u64, before: Option<u64>, moves: &'static [u64], clo
         "it fired in the turn of its deadline"
     );
     assert_nodes_are_free(world.shared.pool(), &mut [&mut hand]);
+    sleeper.wakes()
 }
 
 /// M6: moved earlier, to now or to the past, while it fires or becomes due.
@@ -69,7 +70,8 @@ fn a_timer_moved_later_while_it_fires_is_not_early() {
 #[test]
 fn a_timer_moved_later_while_it_is_placed_anew_is_not_lost() {
     explore("reset later ∥ later", TWO, 2, || {
-        reset_while_turning(10, Some(20), &[30], 10);
+        let wakes = reset_while_turning(10, Some(20), &[30], 10);
+        assert_eq!(wakes, 1, "it was moved before, so nothing was due");
     });
 }
 
@@ -99,17 +101,28 @@ fn a_timer_moved_twice_while_its_bound_is_raised_is_not_lost() {
     });
 }
 
+/// A world that sleeps until 5 and has a timer in its inbox: one of 30, on a fresh node, or in
+/// place of one of 10.
+fn queued(in_place: bool) -> (Arc<World>, Hand, Sleeper, Sleeper) {
+    let world = World::open(0);
+    let mut hand = Hand::new();
+    let first = Sleeper::armed(&world, &mut hand, 5);
+    if in_place {
+        Sleeper::armed(&world, &mut hand, 10).cancel(&world, &mut hand);
+    }
+    let sleeper = Sleeper::armed(&world, &mut hand, 30);
+    (world, hand, first, sleeper)
+}
+
 /// I4 on the way into the wheel: moved while it is drained from the inbox.
 ///
-/// Seen to catch: `drained-without-second-look`, `ring-forgotten`, `drained-without-acquire`.
+/// Seen to catch: `drained-without-second-look`, `drained-without-acquire`,
+/// `drained-without-release`.
 #[test]
 fn a_timer_moved_earlier_while_it_is_drained_is_not_lost() {
-    for moved in [20, 7, 3] {
+    for (in_place, moved) in [(false, 20), (false, 7), (false, 3), (true, 12)] {
         explore("reset earlier ∥ drain", TWO, 20, move || {
-            let world = World::open(0);
-            let mut hand = Hand::new();
-            let mut first = Sleeper::armed(&world, &mut hand, 5);
-            let mut sleeper = Sleeper::armed(&world, &mut hand, 30);
+            let (world, hand, mut first, mut sleeper) = queued(in_place);
             let mover = {
                 let world = Arc::clone(&world);
                 spawn(move || {
@@ -123,6 +136,29 @@ fn a_timer_moved_earlier_while_it_is_drained_is_not_lost() {
             assert_nodes_are_free(world.shared.pool(), &mut [&mut hand]);
         });
     }
+}
+
+/// Moved before the next deadline while it waits in the inbox, and nobody else turns.
+///
+/// Seen to catch: `ring-forgotten`.
+#[test]
+fn a_timer_moved_before_the_next_deadline_while_it_is_queued_is_not_lost() {
+    explore("reset earlier ∥ arm", TWO, 2, || {
+        let (world, hand, mut first, mut sleeper) = queued(false);
+        let mover = {
+            let world = Arc::clone(&world);
+            spawn(move || {
+                sleeper.reset(&world, &hand, 3);
+                (sleeper, hand)
+            })
+        };
+        let mut other = Hand::new();
+        let mut late = Sleeper::armed(&world, &mut other, 40);
+        let (mut sleeper, mut hand) = join(mover);
+        let mut all = [&mut sleeper, &mut first, &mut late];
+        assert_nothing_lost(&world, &mut hand, &mut all);
+        assert_nodes_are_free(world.shared.pool(), &mut [&mut hand, &mut other]);
+    });
 }
 
 /// The whole life of a timer against one turn: armed, moved, cancelled.

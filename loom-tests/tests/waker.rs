@@ -93,6 +93,32 @@ fn a_node_left_while_it_fires_is_freed_once() {
     });
 }
 
+/// ABANDONED, and the node is another's at once: the next owner comes after the one that left.
+///
+/// Seen to catch: `cancel-without-release`.
+#[test]
+fn a_node_left_while_it_fires_is_not_shared_with_its_next_owner() {
+    explore("poll, drop ∥ fire, arm", TWO, 20, || {
+        let (world, mut hand, mut sleeper) = due();
+        let dropper = {
+            let world = Arc::clone(&world);
+            spawn(move || {
+                let node = sleeper.node.expect("it is armed");
+                let _ = world.shared.node(node).register(&sleeper.waker());
+                sleeper.cancel(&world, &mut hand);
+                (sleeper, hand)
+            })
+        };
+        world.turn();
+        let mut other = Hand::new();
+        let mut next = Sleeper::armed(&world, &mut other, 15);
+        let (sleeper, mut hand) = join(dropper);
+        assert_eq!(sleeper.wakers(), 0);
+        assert_nothing_lost(&world, &mut other, &mut [&mut next]);
+        assert_nodes_are_free(world.shared.pool(), &mut [&mut hand, &mut other]);
+    });
+}
+
 /// ABANDONED while it is in an inbox as well: freed when it is drained, and not before.
 ///
 /// Seen to catch: `abandoned-freed-while-queued`, `drained-ignores-abandoned`.
