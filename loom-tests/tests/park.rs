@@ -71,8 +71,8 @@ fn a_push_that_finds_the_park_bit_finds_its_deadline() {
 
 /// M1 with the whole turn: armed for less than the driver's next deadline while it parks.
 ///
-/// Seen to catch: `take-all-without-acquire`, `push-without-release`, `park-not-repeated`,
-/// `publish-after-park`.
+/// Seen to catch: `park-not-repeated`, `publish-after-park`, `push-without-release`,
+/// `take-all-without-acquire`.
 #[test]
 fn a_timer_armed_while_the_driver_parks_is_not_lost() {
     for (first, clock) in [(20, 0), (5, 5)] {

@@ -55,8 +55,6 @@ fn a_timer_moved_earlier_while_it_fires_is_not_lost() {
 }
 
 /// M6: moved later while it is due for the old deadline.
-///
-/// Seen to catch: `look-ignores-deadline`.
 #[test]
 fn a_timer_moved_later_while_it_fires_is_not_early() {
     explore("reset later ∥ fire", TWO, 2, || {
@@ -66,7 +64,7 @@ fn a_timer_moved_later_while_it_fires_is_not_early() {
 
 /// M6: moved later and still later while the turn places it anew.
 ///
-/// Seen to catch: `later-at-old-deadline`.
+/// Seen to catch: `look-ignores-deadline`.
 #[test]
 fn a_timer_moved_later_while_it_is_placed_anew_is_not_lost() {
     explore("reset later ∥ later", TWO, 2, || {
@@ -77,9 +75,9 @@ fn a_timer_moved_later_while_it_is_placed_anew_is_not_lost() {
 
 /// I4: moved earlier while the turn raises the bound past the new deadline.
 ///
-/// Seen to catch: `reset-without-rmw`, `look-without-rmw`, `look-without-second-read`,
-/// `look-without-release`, `look-without-acquire`, `reset-without-release`,
-/// `reset-without-acquire`.
+/// Seen to catch: `look-without-acquire`, `look-without-release`, `look-without-rmw`,
+/// `look-without-second-read`, `reset-without-acquire`, `reset-without-release`,
+/// `reset-without-rmw`.
 #[test]
 fn a_timer_moved_earlier_while_its_bound_is_raised_is_not_lost() {
     explore("reset earlier ∥ later", TWO, 20, || {
@@ -116,8 +114,8 @@ fn queued(in_place: bool) -> (Arc<World>, Hand, Sleeper, Sleeper) {
 
 /// I4 on the way into the wheel: moved while it is drained from the inbox.
 ///
-/// Seen to catch: `drained-without-second-look`, `drained-without-acquire`,
-/// `drained-without-release`.
+/// Seen to catch: `drained-without-acquire`, `drained-without-release`,
+/// `drained-without-second-look`.
 #[test]
 fn a_timer_moved_earlier_while_it_is_drained_is_not_lost() {
     for (in_place, moved) in [(false, 20), (false, 7), (false, 3), (true, 12)] {

@@ -84,8 +84,7 @@ fn a_timer_polled_while_all_are_closed_is_resolved() {
 
 /// M8: armed while the timer is closed, on a node of its own or in place.
 ///
-/// Seen to catch: `push-ignores-closed`, `close-without-acquire`, `refused-keeps-queued`,
-/// `refused-keeps-waker`.
+/// Seen to catch: `close-without-acquire`, `push-ignores-closed`, `refused-keeps-waker`.
 #[test]
 fn a_timer_armed_while_all_are_closed_is_refused_or_resolved() {
     explore("arm ∥ close", TWO, 20, || {
@@ -114,7 +113,7 @@ fn a_timer_armed_while_all_are_closed_is_refused_or_resolved() {
 /// A push of an old generation that comes late, into inboxes that are open again, is refused, and
 /// its node is as good as any afterwards.
 ///
-/// Seen to catch: `late-push-unnoticed`, `open-without-release`.
+/// Seen to catch: `late-push-not-rung-for`, `late-push-unnoticed`, `open-without-release`.
 #[test]
 fn a_timer_of_an_ended_generation_is_refused_after_the_next_has_begun() {
     explore("arm old ∥ close, open", TWO, 20, || {

@@ -25,7 +25,7 @@ fn work_off(lock: &TurnLock<u32>, work: &AtomicU32) {
 
 /// A note that is left is answered: what was asked for before it is done.
 ///
-/// Seen to catch: `release-ignores-note`, `note-not-left`, `lock-without-acquire`,
+/// Seen to catch: `lock-without-acquire`, `note-not-left`, `release-ignores-note`,
 /// `release-without-release`.
 #[test]
 fn a_note_left_while_the_lock_is_given_back_is_answered() {
@@ -50,7 +50,7 @@ fn a_note_left_while_the_lock_is_given_back_is_answered() {
 
 /// The alarm goes off while another thread turns: it is never believed set when it is not.
 ///
-/// Seen to catch: `note-without-release`, `alarm-not-noted`, `clear-after-arm`.
+/// Seen to catch: `alarm-not-noted`, `note-without-acquire`, `note-without-release`.
 #[test]
 fn an_alarm_that_goes_off_during_a_turn_is_set_again() {
     explore("alarm ∥ turn", TWO, 20, || {
@@ -123,7 +123,7 @@ fn a_turn_that_pauses_to_wake_is_finished_by_whoever_has_the_lock() {
 /// A turn that has gone round too often leaves the rest to the alarm: so the alarm has to be set,
 /// even if the time it is set for passes while it is.
 ///
-/// Seen to catch: `left-without-alarm`.
+/// Seen to catch: `arm-without-looking-at-the-time`, `left-without-alarm`.
 #[test]
 fn a_turn_that_leaves_early_leaves_an_alarm_behind() {
     explore("a slow turn", TWO, 1, || {

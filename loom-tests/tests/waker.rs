@@ -21,8 +21,9 @@ fn due() -> (Arc<World>, Hand, Sleeper) {
 /// M10 and WLOCK: the task moves, so its waker is replaced, while the timer fires. Afterwards the
 /// poll has said so, or the newest waker is woken.
 ///
-/// Seen to catch: `replace-ignores-fired`, `fire-ignores-wlock`, `replace-without-lock`,
-/// `replace-without-release`, `replace-forgets-unused`.
+/// Seen to catch: `elapsed-after-fire`, `fire-ignores-wlock`, `firing-without-release`,
+/// `replace-forgets-unused`, `replace-ignores-fired`, `replace-without-lock`,
+/// `replace-without-release`.
 #[test]
 fn a_waker_replaced_while_the_timer_fires_is_woken_or_the_poll_says_fired() {
     explore("register ∥ fire", TWO, 20, || {
@@ -74,7 +75,7 @@ fn a_poll_that_sees_the_timer_fired_sees_the_time_of_that_turn() {
 
 /// ABANDONED: dropped while the turn takes the waker. The node comes back once, from one of both.
 ///
-/// Seen to catch: `fire-ignores-abandoned`, `cancel-ignores-firing`, `abandoned-freed-twice`.
+/// Seen to catch: `fire-ignores-abandoned`.
 #[test]
 fn a_node_left_while_it_fires_is_freed_once() {
     explore("drop ∥ fire", TWO, 20, || {
