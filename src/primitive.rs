@@ -69,8 +69,88 @@ mod inner {
 #[cfg(loom)]
 mod inner {
     pub use loom::cell::UnsafeCell;
-    pub use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+    use loom::sync::atomic;
+    pub use loom::sync::atomic::Ordering;
     pub use loom::thread::yield_now;
+
+    /// An atomic each access of which conflicts with every other.
+    ///
+    /// Loom remembers only the last access of a word. Where a thread loads a word and then
+    /// exchanges it, its own load hides the load of another thread, and loom never tries the
+    /// exchange before that one (tokio-rs/loom#166 and #392). All our loops of compare-exchange
+    /// are of that kind. So every access first counts itself in a second word, with an exchange
+    /// that orders nothing.
+    macro_rules! counted_atomic {
+        ($name:ident, $value:ty, [$($exchange:ident),*]) => {
+            #[derive(Debug)]
+            pub struct $name {
+                accesses: atomic::AtomicU32,
+                word: atomic::$name,
+            }
+
+            impl $name {
+                pub fn new(value: $value) -> Self {
+                    Self {
+                        accesses: atomic::AtomicU32::new(0),
+                        word: atomic::$name::new(value),
+                    }
+                }
+
+                fn counted(&self) -> &atomic::$name {
+                    self.accesses.fetch_add(0, Ordering::Relaxed);
+                    &self.word
+                }
+
+                #[track_caller]
+                pub fn load(&self, order: Ordering) -> $value {
+                    self.counted().load(order)
+                }
+
+                #[track_caller]
+                pub fn store(&self, value: $value, order: Ordering) {
+                    self.counted().store(value, order);
+                }
+
+                $(#[track_caller]
+                pub fn $exchange(&self, value: $value, order: Ordering) -> $value {
+                    self.counted().$exchange(value, order)
+                })*
+
+                #[track_caller]
+                pub fn compare_exchange(
+                    &self,
+                    current: $value,
+                    new: $value,
+                    success: Ordering,
+                    failure: Ordering,
+                ) -> Result<$value, $value> {
+                    self.counted().compare_exchange(current, new, success, failure)
+                }
+
+                #[track_caller]
+                pub fn compare_exchange_weak(
+                    &self,
+                    current: $value,
+                    new: $value,
+                    success: Ordering,
+                    failure: Ordering,
+                ) -> Result<$value, $value> {
+                    self.compare_exchange(current, new, success, failure)
+                }
+            }
+        };
+    }
+
+    counted_atomic!(
+        AtomicU32,
+        u32,
+        [swap, fetch_add, fetch_and, fetch_or, fetch_xor]
+    );
+    counted_atomic!(
+        AtomicU64,
+        u64,
+        [swap, fetch_add, fetch_and, fetch_or, fetch_xor]
+    );
 
     #[derive(Debug)]
     pub struct Mutex<T>(loom::sync::Mutex<T>);

@@ -248,7 +248,10 @@ impl DriverRef {
                 }
                 Some((node, turned))
             }
-            Err(Refused(waker)) => {
+            Err(Refused { waker, ring }) => {
+                if ring {
+                    self.turn();
+                }
                 drop(waker);
                 None
             }

@@ -41,10 +41,14 @@ pub enum How {
 
 /// The timer is closed: nothing was armed.
 #[derive(Debug)]
-pub struct Refused(
+#[must_use]
+pub struct Refused {
     /// The waker that was to be armed, to be dropped outside of every borrow.
-    pub Option<Waker>,
-);
+    pub waker: Option<Waker>,
+    /// Whether the caller has to turn the wheel now: the idle node may lie in an inbox of the next
+    /// generation, where whoever takes it relies on its bound.
+    pub ring: bool,
+}
 
 /// The nodes, the inboxes and the published times of one timer.
 #[derive(Debug)]
@@ -164,7 +168,7 @@ impl Shared {
             // It was armed among the timers of a later generation, in place or by a push. That
             // went through a word which the later generation wrote, so the load above sees it.
             let waker = self.cancel(cache, id);
-            return Err(Refused(waker));
+            return Err(Refused { waker, ring });
         }
         let how = match next {
             _ if ring => How::Ring,
@@ -252,11 +256,17 @@ impl Shared {
 
     #[cold]
     fn undo(&self, cache: &mut Cache, id: NodeId, node: &Node) -> Result<Armed, Refused> {
-        if let Some(waker) = node.refused() {
-            self.pool.put(cache, id);
-            return Err(Refused(Some(waker)));
-        }
-        Err(Refused(self.cancel(cache, id)))
+        let waker = match node.refused() {
+            Some(waker) => {
+                self.pool.put(cache, id);
+                Some(waker)
+            }
+            None => self.cancel(cache, id),
+        };
+        Err(Refused {
+            waker,
+            ring: false,
+        })
     }
 
     /// How many inboxes there are.

@@ -73,18 +73,11 @@ impl<P: Park> Seat<P> {
         }
     }
 
-    /// Leaves what is left to the alarm.
-    fn leave(&mut self) {
-        let Some(park) = &mut self.park else {
-            return;
-        };
-        // The round may have begun long ago, so the time is read anew; and an alarm that is due
-        // already would never go off.
-        let mut soon = SOON;
-        let mut now = park.now();
-        while park.arm(now, now.after(soon)) {
-            soon *= 2;
-            now = park.now();
+    /// Leaves what is left to the alarm; tells whether it is set, or that time has passed already.
+    fn leave(&mut self, now: Tick) -> bool {
+        match &mut self.park {
+            Some(park) => !park.arm(now, now.after(SOON)),
+            None => true,
         }
     }
 }
@@ -107,8 +100,7 @@ pub fn turn<P: Park>(shared: &Shared, lock: &TurnLock<Seat<P>>) {
             seat = again;
         }
         rounds += 1;
-        if rounds >= ROUNDS {
-            seat.leave();
+        if rounds >= ROUNDS && seat.leave(now) {
             seat.pause();
             wakes.wake_all();
             // Of the notes left since, only the alarm's own must not be lost.

@@ -9,9 +9,11 @@
 use core::task::Waker;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use crate::primitive::TINY;
+
 /// Wakers in a batch: enough to make the lock's cost small, few enough that the first of many due
 /// timers does not wait for the last.
-const BATCH: usize = 64;
+const BATCH: usize = if TINY { 2 } else { 64 };
 
 /// The batch. It allocates when the first waker comes.
 #[derive(Debug, Default)]
