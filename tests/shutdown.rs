@@ -6,7 +6,6 @@
     reason = "tests compare with Tokio's clock"
 )]
 
-use std::any::Any;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -24,14 +23,9 @@ use tokio::task::LocalSet;
 #[path = "common/drive.rs"]
 mod drive;
 
-use drive::{LONG, Wakes, ms, one_thread, paused, poll, two_workers, watched};
+use drive::{LONG, Wakes, ms, one_thread, paused, poll, text_of, timer_of, two_workers, watched};
 
 const KINDS: [fn() -> Runtime; 3] = [paused, one_thread, two_workers];
-
-fn timer_of(runtime: &Runtime) -> Timer {
-    let _context = runtime.enter();
-    Timer::current()
-}
 
 fn polled(mut sleep: Sleep) -> Sleep {
     assert!(poll(&mut sleep, Waker::noop()).is_pending());
@@ -39,13 +33,8 @@ fn polled(mut sleep: Sleep) -> Sleep {
 }
 
 /// The text of the panic in a poll of `future`.
-fn panic_in_poll<F: Future<Output: std::fmt::Debug> + Unpin>(mut future: F) -> String {
-    let poll = catch_unwind(AssertUnwindSafe(|| poll(&mut future, Waker::noop())));
-    let panic: Box<dyn Any + Send> = poll.expect_err("it panics");
-    match panic.downcast::<String>() {
-        Ok(text) => *text,
-        Err(panic) => (*panic.downcast_ref::<&str>().unwrap()).to_owned(),
-    }
+fn panic_in_poll<F: Future + Unpin>(mut future: F) -> String {
+    text_of(|| assert!(poll(&mut future, Waker::noop()).is_pending()))
 }
 
 // === what is left of a timer ===

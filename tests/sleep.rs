@@ -12,9 +12,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Poll, Waker};
 use std::thread;
 
-use cogwheel::Timer;
 use cogwheel::time::{Duration, Instant, Sleep, sleep, sleep_until, timeout};
-use tokio::runtime::Runtime;
 use tokio::task::coop;
 use tokio::time::advance;
 use tokio_test::{assert_pending, assert_ready, task};
@@ -23,15 +21,11 @@ use tokio_test::{assert_pending, assert_ready, task};
 mod drive;
 
 use drive::{
-    LONG, PATIENCE, Wakes, acting, ms, one_thread, paused, poll, two_workers, wait, watched,
+    LONG, PATIENCE, Wakes, acting, ms, one_thread, paused, poll, timer_of, two_workers, wait,
+    watched,
 };
 
 const NANO: Duration = Duration::from_nanos(1);
-
-fn timer_of(runtime: &Runtime) -> Timer {
-    let _context = runtime.enter();
-    Timer::current()
-}
 
 // === zero and past ===
 
