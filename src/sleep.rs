@@ -121,6 +121,7 @@ impl Timer {
     /// timer.sleep(Duration::from_millis(1)).await;
     /// # }
     /// ```
+    #[inline]
     pub fn sleep(&self, duration: Duration) -> Sleep {
         let driver = self.driver();
         Sleep::after(driver, driver.start(), duration)
@@ -152,6 +153,7 @@ impl Timer {
     /// Timer::current().sleep_until(Instant::now()).await;
     /// # }
     /// ```
+    #[inline]
     pub fn sleep_until(&self, deadline: Instant) -> Sleep {
         Sleep::until(self.driver(), clock::tick_of(deadline))
     }
@@ -234,6 +236,7 @@ pub struct Sleep {
 }
 
 impl Sleep {
+    #[inline]
     fn after(timer: DriverRef, now: Tick, duration: Duration) -> Self {
         if now > timer.parked().after(OVERDUE) {
             // All workers are busy, or somebody would have turned: help.
@@ -243,10 +246,12 @@ impl Sleep {
         Self::new(timer, now.after(duration), state)
     }
 
+    #[inline]
     pub(crate) fn until(timer: DriverRef, deadline: Tick) -> Self {
         Self::new(timer, deadline, NONE)
     }
 
+    #[inline]
     fn new(timer: DriverRef, deadline: Tick, node: u32) -> Self {
         Self {
             driver: timer.driver,
@@ -335,6 +340,7 @@ impl Sleep {
         self.timer().now()
     }
 
+    #[inline]
     pub(crate) fn set_tick(&mut self, deadline: Tick) {
         let deadline = deadline.min(LAST);
         let old = core::mem::replace(&mut self.deadline, deadline);
@@ -344,6 +350,7 @@ impl Sleep {
         }
     }
 
+    #[inline]
     fn timer(&self) -> DriverRef {
         DriverRef {
             driver: self.driver,
@@ -351,6 +358,7 @@ impl Sleep {
         }
     }
 
+    #[inline]
     fn node(&self) -> Option<NodeId> {
         (self.node < NodeId::LIMIT).then_some(NodeId::new(self.node))
     }
@@ -398,12 +406,12 @@ impl Sleep {
             self.node = DONE;
             return Poll::Ready(());
         }
-        let Some(node) = timer.arm(self.deadline, cx.waker()) else {
+        let Some((node, turned)) = timer.arm(self.deadline, cx.waker()) else {
             panic!("{}", TimerError::Closed);
         };
         self.node = node.index();
-        // The turn that arming may have run has fired it if it became due just now.
-        if self.fired(node) {
+        // That turn has fired it if it became due just now. Any other wakes the task.
+        if turned && self.fired(node) {
             return self.complete(node);
         }
         Poll::Pending
@@ -413,6 +421,7 @@ impl Sleep {
     ///
     /// Not if the deadline lay ahead just now, and either the turn that will be run for it finds
     /// out, or the driver would have to be late by a second for it to be due.
+    #[inline]
     fn may_be_due(&self) -> bool {
         let parked = self.timer().parked();
         self.node != FRESH || (parked <= self.deadline && self.deadline < parked.after(AHEAD))
@@ -433,6 +442,7 @@ impl Sleep {
     }
 
     /// Whether the deadline has come at `now`; helps a driver that is late.
+    #[inline]
     fn is_due(&self, now: Tick) -> bool {
         if now > self.timer().parked().after(OVERDUE) {
             self.timer().turn();

@@ -320,6 +320,28 @@ async fn only_the_last_poller_is_woken() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_waker_that_was_used_is_let_go() {
+    struct Silent;
+    impl Wake for Silent {
+        fn wake(self: Arc<Self>) {}
+    }
+    let mut queues = [(); 3].map(|()| DelayQueue::new());
+    let tasks = [(); 3].map(|()| Arc::new(Silent));
+    for (queue, task) in queues.iter_mut().zip(&tasks) {
+        queue.insert(1, ms(10));
+        let waker = Waker::from(task.clone());
+        assert_pending!(queue.poll_expired(&mut Context::from_waker(&waker)));
+        drop(waker);
+        assert!(Arc::strong_count(task) > 1);
+        queue.clear();
+    }
+    // A thread may keep the waker of its last timer for the next one, but none of those before.
+    let kept = tasks.iter().filter(|task| Arc::strong_count(task) > 1);
+    assert!(kept.count() <= 1);
+    drop(queues);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_burst_of_due_items_lets_other_tasks_run() {
     const ITEMS: usize = 10_000;
     let mut queue = DelayQueue::new();

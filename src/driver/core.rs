@@ -42,6 +42,7 @@ impl Core {
     }
 
     /// How many nodes the wheel holds.
+    #[allow(dead_code, reason = "asked by models")]
     pub fn linked(&self) -> usize {
         self.wheel.len()
     }

@@ -12,7 +12,7 @@ use crate::driver::core::Core;
 use crate::driver::local;
 use crate::driver::parker::{Guard, Parker};
 use crate::driver::registry;
-use crate::driver::shared::{Refused, Shared};
+use crate::driver::shared::{Armed, How, Refused, Shared};
 use crate::driver::turn::{self, Seat};
 use crate::driver::wake_list::run_foreign;
 use crate::primitive::{AtomicU32, AtomicU64, Mutex, Ordering};
@@ -215,31 +215,35 @@ impl DriverRef {
         self.driver.turn();
     }
 
-    /// Arms a timer; `None` if this timer is closed. It may have fired when this returns.
+    /// Arms a timer; `None` if this timer is closed. Tells as well whether a turn was run for it,
+    /// which may have fired it.
     #[inline]
-    pub(crate) fn arm(self, deadline: Tick, waker: &Waker) -> Option<NodeId> {
+    pub(crate) fn arm(self, deadline: Tick, waker: &Waker) -> Option<(NodeId, bool)> {
         // The user's code: before anything is borrowed or changed.
         let waker = waker.clone();
         let armed = local::with(self.driver, |local| {
-            let armed = self.driver.shared.arm(
+            let mut armed = self.driver.shared.arm(
                 &mut local.cache,
                 local.shard,
                 self.generation,
                 deadline,
                 waker,
             )?;
-            if armed.pushed {
+            if armed.how == How::Pushed {
                 local.pushes = local.pushes.wrapping_add(1);
+                if local.pushes.is_multiple_of(PUSHES) {
+                    armed.how = How::Ring;
+                }
             }
-            let crowded = armed.pushed && local.pushes.is_multiple_of(PUSHES);
-            Ok((armed.node, armed.ring || crowded))
+            Ok(armed)
         });
         match armed {
-            Ok((node, turn)) => {
-                if turn {
+            Ok(Armed { node, how }) => {
+                let turned = how == How::Ring;
+                if turned {
                     self.turn();
                 }
-                Some(node)
+                Some((node, turned))
             }
             Err(Refused(waker)) => {
                 drop(waker);

@@ -24,10 +24,19 @@ use crate::tick::Tick;
 pub struct Armed {
     /// Its node.
     pub node: NodeId,
-    /// Whether a node was pushed for it.
-    pub pushed: bool,
-    /// Whether the caller has to turn the wheel now.
-    pub ring: bool,
+    /// What that took.
+    pub how: How,
+}
+
+/// What it took to arm a timer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum How {
+    /// Nothing: the node was still placed early enough.
+    Settled,
+    /// A node was pushed; the turn takes it in time.
+    Pushed,
+    /// The caller has to turn the wheel now.
+    Ring,
 }
 
 /// The timer is closed: nothing was armed.
@@ -145,24 +154,23 @@ impl Shared {
         deadline: Tick,
         waker: Waker,
     ) -> Result<Armed, Refused> {
-        let id = self.pool.take(cache, deadline);
-        let node = self.node(id);
+        let (id, node) = self.pool.take(cache, deadline);
         let next = node.arm(deadline, waker);
-        let ring = match self.follow(shard, id, node, deadline, next) {
-            Ok(ring) => ring,
-            Err(Closed) => return self.undo(cache, id, node),
+        let Ok(ring) = self.follow(shard, id, node, deadline, next) else {
+            return self.undo(cache, id, node);
         };
         if self.is_closed(generation) {
-            // The push went into an inbox of a later generation, or the node is linked in its
-            // wheel: another thread has given it back to the pool.
+            // It was armed among the timers of a later generation, in place or by a push. That
+            // went through a word which the later generation wrote, so the load above sees it.
             let waker = self.cancel(cache, id);
             return Err(Refused(waker));
         }
-        Ok(Armed {
-            node: id,
-            pushed: next == Next::Push,
-            ring,
-        })
+        let how = match next {
+            _ if ring => How::Ring,
+            Next::Push => How::Pushed,
+            _ => How::Settled,
+        };
+        Ok(Armed { node: id, how })
     }
 
     /// Moves the deadline of an armed timer; tells whether the caller has to turn the wheel.
@@ -221,6 +229,7 @@ impl Shared {
     }
 
     /// Does what a change of a node asks for; tells whether the driver must be woken.
+    #[inline]
     fn follow(
         &self,
         shard: usize,
@@ -258,29 +267,3 @@ impl Shared {
 /// The inbox has been closed.
 #[derive(Debug)]
 struct Closed;
-
-#[cfg(all(test, not(loom)))]
-mod tests {
-    use super::*;
-    use crate::driver::core::Core;
-
-    #[test]
-    fn a_retired_generation_gets_no_node_of_the_next_one() {
-        let (shared, mut cache) = (Shared::new(1), Cache::new());
-        let old = shared.generation();
-        shared.retire_generation();
-        let new = shared.generation();
-        let mut core = Core::new(Tick::ZERO);
-        shared.open(Tick::ZERO);
-
-        let deadline = Tick::new(1_000);
-        let armed = shared.arm(&mut cache, 0, new, deadline, Waker::noop().clone());
-        let node = armed.expect("the new generation is open").node;
-        core.drain(&shared);
-        drop(shared.cancel(&mut cache, node));
-        assert!(shared.node(node).fits(deadline), "still linked, for re-use");
-
-        let refused = shared.arm(&mut cache, 0, old, deadline, Waker::noop().clone());
-        assert!(refused.is_err());
-    }
-}

@@ -87,11 +87,6 @@ impl Inbox {
         self.head.fetch_or(PARKED, Ordering::AcqRel) & NODE == EMPTY
     }
 
-    /// Whether a node waits here, as a hint.
-    pub fn has_nodes(&self) -> bool {
-        self.head.load(Ordering::Relaxed) & NODE != EMPTY
-    }
-
     /// Refuses further pushes and takes all nodes. For the turn only.
     pub fn close<'a>(&self, pages: &'a Pages) -> Chain<'a> {
         let head = self.head.swap(EMPTY | CLOSED, Ordering::AcqRel);

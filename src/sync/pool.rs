@@ -132,25 +132,29 @@ impl Pool {
     }
 
     /// How many nodes were ever made.
+    #[allow(dead_code, reason = "asked by models")]
     pub fn nodes(&self) -> u32 {
         self.spare.lock().fresh
     }
 
     /// Takes an idle node for a timer of `deadline`, if possible one that is still linked in time.
     #[inline]
-    pub fn take(&self, cache: &mut Cache, deadline: Tick) -> NodeId {
+    pub fn take(&self, cache: &mut Cache, deadline: Tick) -> (NodeId, &Node) {
         for choice in (0..cache.len).rev().take(CHOICES) {
-            if self.node(cache.nodes[choice]).fits(deadline) {
+            let id = cache.nodes[choice];
+            let node = self.node(id);
+            if node.fits(deadline) {
                 cache.len -= 1;
-                cache.nodes.swap(choice, cache.len);
-                return cache.nodes[cache.len];
+                cache.nodes[choice] = cache.nodes[cache.len];
+                return (id, node);
             }
         }
         if cache.len == 0 {
             self.refill(cache);
         }
         cache.len -= 1;
-        cache.nodes[cache.len]
+        let id = cache.nodes[cache.len];
+        (id, self.node(id))
     }
 
     /// Gives an idle node back.
@@ -188,7 +192,7 @@ impl Pool {
                 index < NodeId::LIMIT,
                 "more than four billion timers are pending at once"
             );
-            if index % PAGE == 0 {
+            if index.is_multiple_of(PAGE) {
                 self.pages.grow(index);
             }
             spare.fresh += 1;
@@ -229,11 +233,13 @@ impl Cache {
     }
 
     /// How many nodes it holds.
+    #[allow(dead_code, reason = "asked by models")]
     pub const fn len(&self) -> usize {
         self.len
     }
 
     /// Whether it holds none.
+    #[allow(dead_code, reason = "asked by models")]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
