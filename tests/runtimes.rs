@@ -8,7 +8,6 @@
     reason = "tests compare with Tokio's clock"
 )]
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc;
 use std::task::Waker;
 use std::thread;
@@ -22,7 +21,9 @@ use tokio::task::{LocalSet, block_in_place, spawn_blocking};
 #[path = "common/drive.rs"]
 mod drive;
 
-use drive::{LONG, Wakes, ms, one_thread, paused, poll, two_workers, wait, watched};
+use drive::{
+    LONG, Wakes, ms, one_thread, paused, poll, text_of, timer_of, two_workers, wait, watched,
+};
 
 /// The time by a paused runtime's own clock.
 fn time_of(runtime: &Runtime) -> Instant {
@@ -83,15 +84,6 @@ fn without_a_runtime_the_text_is_tokios() {
         text_of(|| drop(sleep(ms(1)))),
         text_of(|| drop(tokio::time::sleep(ms(1)))),
     );
-}
-
-/// What `call`, which must panic, panics with.
-fn text_of(call: impl FnOnce()) -> String {
-    let panic = catch_unwind(AssertUnwindSafe(call)).expect_err("it panics");
-    match panic.downcast::<String>() {
-        Ok(text) => *text,
-        Err(panic) => (*panic.downcast_ref::<&str>().unwrap()).to_owned(),
-    }
 }
 
 #[test]
@@ -157,11 +149,6 @@ fn a_task_that_enters_another_runtime_makes_timers_of_that_one() {
     assert!(belongs_to(here, outer));
     assert!(timer.is_closed());
     assert_eq!(wakes.count(), 1);
-}
-
-fn timer_of(runtime: &Runtime) -> Timer {
-    let _context = runtime.enter();
-    Timer::current()
 }
 
 #[test]
@@ -335,7 +322,7 @@ fn several_runtimes_do_not_hear_of_each_other() {
             .map(|n: u64| {
                 thread::spawn(move || {
                     for round in 0..20 {
-                        let runtime = if (n + round) % 2 == 0 {
+                        let runtime = if (n + round).is_multiple_of(2) {
                             paused()
                         } else {
                             one_thread()
@@ -363,7 +350,7 @@ fn several_runtimes_do_not_hear_of_each_other() {
 fn a_sleep_waits_on_the_clock_of_its_own_runtime_wherever_it_is_polled() {
     watched(|| {
         let (still, moving) = (paused(), paused());
-        let mut sleeper = still.block_on(async { sleep(ms(100)) });
+        let mut sleeper = timer_of(&still).sleep(ms(100));
         moving.block_on(async {
             // An hour passes here; nothing at its home, which nobody drives.
             assert!(timeout(LONG, &mut sleeper).await.is_err());
@@ -386,14 +373,12 @@ fn a_sleep_may_be_moved_while_it_waits_and_dropped_anywhere() {
             sleep
         };
         let sleeps: Vec<_> = (0..3).map(|_| pending()).collect();
-        let [first, second, mut third] = <[Sleep; 3]>::try_from(sleeps).unwrap();
+        let [first, second, third] = <[Sleep; 3]>::try_from(sleeps).unwrap();
         thread::spawn(move || drop(first)).join().unwrap();
         away.block_on(async { tokio::spawn(async move { drop(second) }).await.unwrap() });
         // Polled elsewhere it wakes the task there, and nobody here.
         away.block_on(async {
-            tokio::spawn(async move { (&mut third).await })
-                .await
-                .unwrap();
+            tokio::spawn(third).await.unwrap();
         });
         home.block_on(async { sleep(ms(40)).await });
         assert_eq!(wakes.count(), 0);
@@ -404,7 +389,7 @@ fn a_sleep_may_be_moved_while_it_waits_and_dropped_anywhere() {
 fn a_sleep_may_be_reset_away_from_home() {
     watched(|| {
         let (home, away) = (two_workers(), one_thread());
-        let mut sleeper = home.block_on(async { sleep(LONG) });
+        let mut sleeper = timer_of(&home).sleep(LONG);
         away.block_on(async {
             assert!(poll(&mut sleeper, Waker::noop()).is_pending());
             sleeper.set_deadline(Instant::now() + ms(3));

@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "helpers of tests may fail the test")]
 
 use std::future::Future;
-use std::panic::resume_unwind;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -13,6 +13,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 use std::time::Duration;
 
+use cogwheel::Timer;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::coop::unconstrained;
 use tokio::time::Instant;
@@ -166,4 +167,19 @@ pub(crate) fn stops_of<F: Future>(test: impl FnOnce() -> F) -> Vec<Duration> {
     stops.retain(|stop| !stop.is_zero());
     stops.dedup();
     stops
+}
+
+/// What `call`, which must panic, panics with.
+pub(crate) fn text_of(call: impl FnOnce()) -> String {
+    let panic = catch_unwind(AssertUnwindSafe(call)).expect_err("it panics");
+    match panic.downcast::<String>() {
+        Ok(text) => *text,
+        Err(panic) => (*panic.downcast_ref::<&str>().unwrap()).to_owned(),
+    }
+}
+
+/// The timer of `runtime`.
+pub(crate) fn timer_of(runtime: &Runtime) -> Timer {
+    let _context = runtime.enter();
+    Timer::current()
 }
