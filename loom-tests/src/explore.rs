@@ -42,7 +42,10 @@ pub fn explore(
     });
 
     let executions = count.load(Ordering::Relaxed);
-    eprintln!("{name}: {executions} executions, bound {:?}", builder.preemption_bound);
+    eprintln!(
+        "{name}: {executions} executions, bound {:?}",
+        builder.preemption_bound
+    );
     assert!(
         overridden || executions >= floor,
         "{name} has shrunk to {executions} executions, there were at least {floor}"

@@ -7,7 +7,7 @@ use std::task::{Wake, Waker};
 use cogwheel::Tick;
 use cogwheel::loom_only::node::Polled;
 use cogwheel::loom_only::pool::{Cache, NodeId, Pool};
-use cogwheel::loom_only::shared::Refused;
+use cogwheel::loom_only::shared::{How, Refused};
 use cogwheel::primitive::{AtomicU32, Ordering};
 
 use crate::world::World;
@@ -123,7 +123,7 @@ impl Sleeper {
         match armed {
             Ok(armed) => {
                 self.node = Some(armed.node);
-                if armed.ring {
+                if armed.how == How::Ring {
                     world.turn();
                 }
             }
@@ -187,7 +187,7 @@ impl Sleeper {
             return self.arm(world, hand);
         };
         let waker = self.waker();
-        match world.shared.node(node).register(&waker) {
+        match node.node().register(&waker) {
             Polled::Armed => {}
             Polled::Fired if self.deadline <= world.shared.elapsed() => {
                 assert!(
@@ -273,7 +273,10 @@ pub fn assert_nothing_lost(world: &World, hand: &mut Hand, sleepers: &mut [&mut 
 pub fn assert_all_closed(world: &World, hand: &mut Hand, sleepers: &mut [&mut Sleeper]) {
     for sleeper in sleepers {
         if sleeper.is_waiting() {
-            assert!(sleeper.poll_if_woken(world, hand), "left behind: {sleeper:?}");
+            assert!(
+                sleeper.poll_if_woken(world, hand),
+                "left behind: {sleeper:?}"
+            );
             assert!(sleeper.closed || sleeper.done);
         }
         assert_eq!(sleeper.wakers(), 0, "no waker is kept: {sleeper:?}");
@@ -292,12 +295,15 @@ pub fn assert_nodes_are_free(pool: &Pool, hands: &mut [&mut Hand]) {
     }
     let all = pool.nodes();
     let mut cache = Cache::new();
-    let free: BTreeSet<u32> = (0..all)
-        .map(|_| pool.take(&mut cache, Tick::MAX).index())
-        .collect();
-    assert_eq!(free.len(), all as usize, "no node is free twice: {free:?}");
+    let free: Vec<NodeId> = (0..all).map(|_| pool.take(&mut cache, Tick::MAX)).collect();
+    let distinct: BTreeSet<u32> = free.iter().map(|id| id.index()).collect();
+    assert_eq!(
+        distinct.len(),
+        all as usize,
+        "no node is free twice: {distinct:?}"
+    );
     assert_eq!(pool.nodes(), all, "no node is lost");
-    for index in free {
-        pool.put_back(NodeId::new(index));
+    for id in free {
+        pool.put_back(id);
     }
 }

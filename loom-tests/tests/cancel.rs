@@ -83,13 +83,7 @@ fn a_node_armed_again_while_it_is_drained_is_not_lost() {
     for again in [10, 7, 20] {
         explore("cancel, arm ∥ drain", TWO, 1, move || {
             let (world, hand, mut first, sleeper) = queued(10);
-            cancel_and_arm_while_turning(
-                &world,
-                sleeper,
-                hand,
-                Some(again),
-                &mut [&mut first],
-            );
+            cancel_and_arm_while_turning(&world, sleeper, hand, Some(again), &mut [&mut first]);
         });
     }
 }

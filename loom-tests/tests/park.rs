@@ -25,7 +25,7 @@ fn push_while_parking(before: u64, until: u64, deadline: u64) {
         spawn(move || {
             let shared = &world.shared;
             let sleeper = Sleeper::new(&world, deadline);
-            let node = shared.node(id);
+            let node = id.node();
             let _ = node.arm(sleeper.deadline, sleeper.waker());
             let inbox = shared.inboxes().next().expect("there is one");
             match inbox.push(id, node) {
@@ -44,7 +44,7 @@ fn push_while_parking(before: u64, until: u64, deadline: u64) {
         taken == 1 || !empty || rang || until <= deadline,
         "asleep until {until}, and nobody rang for {deadline}"
     );
-    drop(shared.node(id).cancel());
+    drop(id.node().cancel());
     assert_eq!(sleeper.wakers(), 0);
 }
 
@@ -53,7 +53,9 @@ fn push_while_parking(before: u64, until: u64, deadline: u64) {
 /// Seen to catch: `park-without-look`.
 #[test]
 fn a_push_and_a_parking_turn_never_miss_each_other() {
-    explore("push ∥ park", TWO, 10, || push_while_parking(100, 100, 10));
+    explore("push ∥ park", TWO, 10, || {
+        push_while_parking(100, 100, 10)
+    });
 }
 
 /// A push that sees the bit sees the deadline that was published with it.
