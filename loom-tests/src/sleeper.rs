@@ -110,6 +110,10 @@ impl Sleeper {
     }
 
     /// Arms it.
+    ///
+    /// # Panics
+    ///
+    /// If it is armed already.
     pub fn arm(&mut self, world: &World, hand: &mut Hand) {
         assert!(self.node.is_none());
         let waker = self.waker();
@@ -273,7 +277,10 @@ pub fn assert_nothing_lost(world: &World, hand: &mut Hand, sleepers: &mut [&mut 
 pub fn assert_all_closed(world: &World, hand: &mut Hand, sleepers: &mut [&mut Sleeper]) {
     for sleeper in sleepers {
         if sleeper.is_waiting() {
-            assert!(sleeper.poll_if_woken(world, hand), "left behind: {sleeper:?}");
+            assert!(
+                sleeper.poll_if_woken(world, hand),
+                "left behind: {sleeper:?}"
+            );
             assert!(sleeper.closed || sleeper.done);
         }
         assert_eq!(sleeper.wakers(), 0, "no waker is kept: {sleeper:?}");

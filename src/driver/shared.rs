@@ -251,10 +251,7 @@ impl Shared {
             }
             None => self.cancel(cache, id),
         };
-        Err(Refused {
-            waker,
-            ring: false,
-        })
+        Err(Refused { waker, ring: false })
     }
 
     /// How many inboxes there are.
