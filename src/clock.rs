@@ -20,9 +20,10 @@ use crate::tick::Tick;
 const ORIGIN: Tick = Tick::new(1 << 61);
 
 /// The instant that [`ORIGIN`] stands for, the same for every timer of the process.
-fn origin() -> Instant {
-    static INSTANT: OnceLock<Instant> = OnceLock::new();
-    *INSTANT.get_or_init(|| Instant::from_std(std::time::Instant::now()))
+#[inline]
+fn origin() -> std::time::Instant {
+    static INSTANT: OnceLock<std::time::Instant> = OnceLock::new();
+    *INSTANT.get_or_init(std::time::Instant::now)
 }
 
 /// Tokio's current time: that of a paused clock if the calling thread is in its runtime.
@@ -31,17 +32,25 @@ pub(crate) fn now() -> Instant {
 }
 
 /// As [`now`], in ticks.
+#[inline]
 pub(crate) fn context_now() -> Tick {
     tick_of(now())
 }
 
 /// The system's time, whatever clock the calling thread's runtime may have paused.
+#[inline]
 pub(crate) fn system_now() -> Tick {
-    tick_of(Instant::from_std(std::time::Instant::now()))
+    tick_of_std(std::time::Instant::now())
 }
 
 /// The tick of `instant`, saturating at both ends of the line.
+#[inline]
 pub(crate) fn tick_of(instant: Instant) -> Tick {
+    tick_of_std(instant.into_std())
+}
+
+#[inline]
+fn tick_of_std(instant: std::time::Instant) -> Tick {
     let origin = origin();
     match instant.checked_duration_since(origin) {
         Some(later) => ORIGIN.after(later),
@@ -54,13 +63,13 @@ pub(crate) fn instant_of(tick: Tick) -> Instant {
     let origin = origin();
     if tick < ORIGIN {
         let earlier = ORIGIN.since(tick);
-        return origin.checked_sub(earlier).unwrap_or(origin);
+        return Instant::from_std(origin.checked_sub(earlier).unwrap_or(origin));
     }
     let mut later = tick.since(ORIGIN);
     loop {
         // Some platforms count less than 500 years: halve until it fits.
         match origin.checked_add(later) {
-            Some(instant) => return instant,
+            Some(instant) => return Instant::from_std(instant),
             None => later /= 2,
         }
     }
@@ -116,7 +125,7 @@ mod tests {
 
     #[test]
     fn instants_around_the_origin_survive_the_round_trip_to_the_nanosecond() {
-        let origin = origin();
+        let origin = Instant::from_std(origin());
         for nanos in [0, 1, 999_999_999, 1_000_000_000, u64::from(u32::MAX) << 20] {
             let duration = Duration::from_nanos(nanos);
             let later = origin + duration;

@@ -153,7 +153,8 @@ use crate::wheel::{self, Wheel};
 /// assert_eq!(cache.get("a"), Some(1)); // lives until second 50
 ///
 /// tokio::time::advance(Duration::from_secs(10)).await;
-/// poll_fn(|cx| Poll::Ready(cache.poll_purge(cx))).await;
+/// let purge = poll_fn(|cx| Poll::Ready(cache.poll_purge(cx))).await;
+/// assert!(purge.is_pending()); // "a" is left
 /// assert_eq!(cache.get("b"), None);
 ///
 /// let start = tokio::time::Instant::now();

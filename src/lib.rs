@@ -1,4 +1,50 @@
-//! Async timers for Tokio on a hierarchical timing wheel.
+//! Async timers for Tokio on a hierarchical timing wheel: never early, never lost, nearly free to
+//! cancel.
+//!
+//! Most timers in a service are timeouts, and almost all of them are cancelled before they fire.
+//! Here, making and cancelling one is a clock reading and two atomic operations on memory of the
+//! calling thread's own; no lock is taken, and nothing is allocated.
+//!
+//! # Start here
+//!
+//! * [`time`]: `sleep`, `timeout`, `interval` and the rest under the names of `tokio::time`. A
+//!   service changes `use tokio::time` to `use cogwheel::time` and nothing else.
+//! * [`Timer`]: a handle to the timer of one runtime, usable from any thread.
+//! * [`DelayQueue`]: values that come out at their deadlines, by key removable and movable.
+//! * [`Wheel`]: the synchronous wheel inside, for an event loop of your own.
+//!
+//! # Example
+//!
+//! ```
+//! # #[tokio::main(flavor = "current_thread", start_paused = true)]
+//! # async fn main() {
+//! use cogwheel::time::{Duration, sleep, timeout};
+//!
+//! let slow = async { sleep(Duration::from_secs(60)).await };
+//! assert!(timeout(Duration::from_secs(1), slow).await.is_err());
+//! # }
+//! ```
+//!
+//! # What is promised
+//!
+//! * **Never early.** Deadlines are exact to the nanosecond. A timer fires in the first turn at or
+//!   after its deadline.
+//! * **Cancel is drop**, and releases the waker at once.
+//! * **Exactly one of fire and cancel** happens.
+//! * **No limit.** `Duration::MAX` means practically never. It is cancellable, and in nobody's way.
+//! * **A wake-up has a reason.** An idle timer wakes nobody; a lone one once.
+//! * **When the runtime ends** everything pending is woken and finds the timer closed. Nothing hangs.
+//!
+//! # Clock
+//!
+//! Time is Tokio's: monotonic, so a suspended system suspends its timers, and pausable in tests
+//! (`tokio::time::pause`). A clock that steps back moves nothing back.
+//!
+//! # Features
+//!
+//! * `test-util`: `pause`, `advance` and `resume` in [`time`].
+//!
+//! How it works is in [`architecture`].
 
 #![doc(test(attr(deny(warnings))))]
 
@@ -12,6 +58,9 @@ mod primitive;
 #[cfg(loom)]
 #[doc(hidden)]
 pub mod primitive;
+
+#[cfg(doc)]
+pub mod architecture;
 
 // The async rooms stand on Tokio, which a build for loom leaves out.
 #[cfg(not(loom))]

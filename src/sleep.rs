@@ -14,19 +14,24 @@ use tokio::time::Instant;
 
 use crate::clock;
 use crate::driver::registry;
-use crate::driver::runtime::{Driver, DriverRef};
+use crate::driver::runtime::DriverRef;
 use crate::error::TimerError;
-use crate::sync::node::Polled;
+use crate::sync::node::{Next, Polled};
 use crate::sync::pool::NodeId;
 use crate::tick::Tick;
 use crate::timer::Timer;
 
-/// Not armed.
-const NONE: u32 = u32::MAX;
-/// Not armed, and the deadline lay ahead when the sleep was made.
-const FRESH: u32 = u32::MAX - 1;
+/// Armed, or to be armed.
+const WAITING: u32 = 0;
+/// To be armed, and the deadline lay ahead when the sleep was made.
+const FRESH: u32 = 1;
 /// Completed.
-const DONE: u32 = u32::MAX - 2;
+const DONE: u32 = 2;
+/// The bits of these.
+const STATE: u32 = 3;
+
+/// The last deadline: a wheel without timers has none, and says so with the tick after this.
+const LAST: Tick = Tick::new(u64::MAX - 1);
 
 /// A deadline this much later than the driver's is not due yet unless the driver is late.
 const AHEAD: Duration = Duration::from_secs(1);
@@ -118,9 +123,10 @@ impl Timer {
     /// timer.sleep(Duration::from_millis(1)).await;
     /// # }
     /// ```
+    #[inline]
     pub fn sleep(&self, duration: Duration) -> Sleep {
         let driver = self.driver();
-        Sleep::after(driver, driver.now(), duration)
+        Sleep::after(driver, driver.start(), duration)
     }
 
     /// As [`sleep`](Self::sleep), with an error instead of a future that cannot be awaited.
@@ -149,6 +155,7 @@ impl Timer {
     /// Timer::current().sleep_until(Instant::now()).await;
     /// # }
     /// ```
+    #[inline]
     pub fn sleep_until(&self, deadline: Instant) -> Sleep {
         Sleep::until(self.driver(), clock::tick_of(deadline))
     }
@@ -223,33 +230,37 @@ impl Timer {
 /// The interface is that of Tokio's `Sleep`.
 #[must_use = "futures do nothing unless you `.await` or poll them"]
 pub struct Sleep {
-    driver: &'static Driver,
-    generation: u32,
-    /// A node of this sleep's own, or one of the constants above.
-    node: u32,
+    /// A node of this sleep's own, while it is armed.
+    node: Option<NodeId>,
     deadline: Tick,
+    generation: u32,
+    /// The index of the driver, and below it one of the constants above.
+    driver_and_state: u32,
 }
 
 impl Sleep {
+    #[inline]
     fn after(timer: DriverRef, now: Tick, duration: Duration) -> Self {
         if now > timer.parked().after(OVERDUE) {
             // All workers are busy, or somebody would have turned: help.
             timer.turn();
         }
-        let state = if duration.is_zero() { NONE } else { FRESH };
+        let state = if duration.is_zero() { WAITING } else { FRESH };
         Self::new(timer, now.after(duration), state)
     }
 
+    #[inline]
     pub(crate) fn until(timer: DriverRef, deadline: Tick) -> Self {
-        Self::new(timer, deadline, NONE)
+        Self::new(timer, deadline, WAITING)
     }
 
-    fn new(timer: DriverRef, deadline: Tick, node: u32) -> Self {
+    #[inline]
+    fn new(timer: DriverRef, deadline: Tick, state: u32) -> Self {
         Self {
-            driver: timer.driver,
+            node: None,
+            deadline: deadline.min(LAST),
             generation: timer.generation,
-            node,
-            deadline: deadline.min(Tick::LAST),
+            driver_and_state: timer.driver.index() << 2 | state,
         }
     }
 
@@ -279,9 +290,9 @@ impl Sleep {
     /// This does not look at the clock.
     #[must_use]
     pub fn is_elapsed(&self) -> bool {
-        match self.node() {
+        match self.node {
             Some(node) => self.fired(node),
-            None => self.node == DONE,
+            None => self.state() == DONE,
         }
     }
 
@@ -332,29 +343,42 @@ impl Sleep {
         self.timer().now()
     }
 
+    #[inline]
     pub(crate) fn set_tick(&mut self, deadline: Tick) {
-        let deadline = deadline.min(Tick::LAST);
+        let deadline = deadline.min(LAST);
         let old = core::mem::replace(&mut self.deadline, deadline);
-        match self.node() {
+        match self.node {
+            // Later needs neither the thread's cache nor an inbox, nor even the driver.
+            Some(node) if deadline >= old => {
+                let next = node.node().reset(old, deadline);
+                debug_assert_eq!(next, Next::Settled);
+            }
             Some(node) => self.timer().reset(node, old, deadline),
-            None => self.node = NONE,
+            None => self.set_state(WAITING),
         }
     }
 
+    #[inline]
     fn timer(&self) -> DriverRef {
         DriverRef {
-            driver: self.driver,
+            driver: registry::driver(self.driver_and_state >> 2),
             generation: self.generation,
         }
     }
 
-    fn node(&self) -> Option<NodeId> {
-        (self.node < NodeId::LIMIT).then_some(NodeId::new(self.node))
+    #[inline]
+    fn state(&self) -> u32 {
+        self.driver_and_state & STATE
+    }
+
+    #[inline]
+    fn set_state(&mut self, state: u32) {
+        self.driver_and_state = self.driver_and_state & !STATE | state;
     }
 
     /// Whether this node has fired for the deadline that this sleep has now.
     fn fired(&self, node: NodeId) -> bool {
-        self.timer().node(node).has_fired() && self.deadline <= self.timer().elapsed()
+        node.node().has_fired() && self.deadline <= self.timer().elapsed()
     }
 }
 
@@ -380,9 +404,9 @@ impl Sleep {
     #[inline]
     fn poll_deadline(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         assert!(!self.timer().is_closed(), "{}", TimerError::Closed);
-        match self.node() {
+        match self.node {
             Some(node) => self.poll_armed(node, cx),
-            None if self.node == DONE => Poll::Ready(()),
+            None if self.state() == DONE => Poll::Ready(()),
             None => self.arm(cx),
         }
     }
@@ -392,15 +416,16 @@ impl Sleep {
     fn arm(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let timer = self.timer();
         if self.may_be_due() && self.is_due(timer.now()) {
-            self.node = DONE;
+            self.set_state(DONE);
             return Poll::Ready(());
         }
-        let Some(node) = timer.arm(self.deadline, cx.waker()) else {
+        let Some((node, turned)) = timer.arm(self.deadline, cx.waker()) else {
             panic!("{}", TimerError::Closed);
         };
-        self.node = node.index();
-        // The turn that arming may have run has fired it if it became due just now.
-        if self.fired(node) {
+        self.node = Some(node);
+        self.set_state(WAITING);
+        // That turn has fired it if it became due just now. Any other wakes the task.
+        if turned && self.fired(node) {
             return self.complete(node);
         }
         Poll::Pending
@@ -410,26 +435,28 @@ impl Sleep {
     ///
     /// Not if the deadline lay ahead just now, and either the turn that will be run for it finds
     /// out, or the driver would have to be late by a second for it to be due.
+    #[inline]
     fn may_be_due(&self) -> bool {
         let parked = self.timer().parked();
-        self.node != FRESH || (parked <= self.deadline && self.deadline < parked.after(AHEAD))
+        self.state() != FRESH || (parked <= self.deadline && self.deadline < parked.after(AHEAD))
     }
 
     fn poll_armed(&mut self, node: NodeId, cx: &mut Context<'_>) -> Poll<()> {
-        match self.timer().node(node).register(cx.waker()) {
+        match node.node().register(cx.waker()) {
             Polled::Armed if self.is_due(self.timer().now()) => self.complete(node),
             Polled::Armed => Poll::Pending,
             Polled::Fired if self.fired(node) => self.complete(node),
             Polled::Fired => {
                 // It fired for a deadline that has been moved since.
+                self.node = None;
                 self.timer().cancel(node);
-                self.node = NONE;
                 self.arm(cx)
             }
         }
     }
 
     /// Whether the deadline has come at `now`; helps a driver that is late.
+    #[inline]
     fn is_due(&self, now: Tick) -> bool {
         if now > self.timer().parked().after(OVERDUE) {
             self.timer().turn();
@@ -438,7 +465,8 @@ impl Sleep {
     }
 
     fn complete(&mut self, node: NodeId) -> Poll<()> {
-        self.node = DONE;
+        self.node = None;
+        self.set_state(DONE);
         self.timer().cancel(node);
         Poll::Ready(())
     }
@@ -447,14 +475,14 @@ impl Sleep {
 impl FusedFuture for Sleep {
     /// True after completion, until the deadline is moved.
     fn is_terminated(&self) -> bool {
-        self.node == DONE
+        self.state() == DONE
     }
 }
 
 impl Drop for Sleep {
     #[inline]
     fn drop(&mut self) {
-        if let Some(node) = self.node() {
+        if let Some(node) = self.node {
             self.timer().cancel(node);
         }
     }

@@ -35,10 +35,6 @@ impl Tick {
     /// The last tick: a deadline here is never reached.
     pub const MAX: Self = Self(u64::MAX);
 
-    /// The last tick that a timer may have: what lies beyond means "none".
-    #[cfg(not(loom))]
-    pub(crate) const LAST: Self = Self(u64::MAX - 1);
-
     /// The tick with this count.
     #[must_use]
     pub const fn new(count: u64) -> Self {

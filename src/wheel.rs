@@ -12,30 +12,32 @@
 //! takes what is due with [`pop`](Wheel::pop).
 //!
 //! ```
+//! use std::time::Duration;
+//!
 //! use cogwheel::{Tick, Wheel};
 //!
-//! // One tick per millisecond here; any unit will do that only grows.
-//! let mut now = Tick::ZERO;
-//! let mut wheel = Wheel::starting_at(now);
-//! let reader = wheel.insert(Tick::new(30_000), "reader");
-//! let writer = wheel.insert(Tick::new(30_000), "writer");
-//! wheel.insert(Tick::new(5_000), "handshake");
+//! // One tick per nanosecond, as the standard geometry expects.
+//! let at = |seconds| Tick::ZERO.after(Duration::from_secs(seconds));
+//! let mut wheel = Wheel::new();
+//! let reader = wheel.insert(at(30), "reader");
+//! let writer = wheel.insert(at(30), "writer");
+//! wheel.insert(at(5), "handshake");
 //!
 //! // Traffic: the reader's time starts anew, the writer is done.
-//! assert!(wheel.reset(reader, Tick::new(45_000)));
+//! assert!(wheel.reset(reader, at(45)));
 //! assert_eq!(wheel.remove(writer), Some("writer"));
 //!
 //! let mut closed = Vec::new();
 //! while let Some(next) = wheel.next_deadline() {
 //!     // Here a real loop waits for input until `next`, and then reads its clock.
-//!     now = next;
+//!     let now = next;
 //!     wheel.advance(now);
 //!     while let Some(expired) = wheel.pop() {
 //!         assert!(expired.deadline <= now);
-//!         closed.push((now.count(), expired.value));
+//!         closed.push((expired.deadline, expired.value));
 //!     }
 //! }
-//! assert_eq!(closed, [(5_000, "handshake"), (45_000, "reader")]);
+//! assert_eq!(closed, [(at(5), "handshake"), (at(45), "reader")]);
 //! ```
 //!
 //! # How it works
@@ -54,6 +56,7 @@
 
 #![forbid(unsafe_code)]
 
+mod advance;
 mod agenda;
 mod bucket;
 mod due;
@@ -62,6 +65,7 @@ mod geometry;
 mod hierarchy;
 mod key;
 mod level;
+mod room;
 mod turn;
 
 #[cfg(test)]
@@ -91,7 +95,8 @@ pub use crate::wheel::turn::Turn;
 /// # Units and rounding
 ///
 /// Deadlines are [`Tick`]s of whatever unit you turn the wheel in. They are exact: an entry is due
-/// in the first [`advance`](Self::advance) to its deadline or beyond, and never before.
+/// in the first [`advance`](Self::advance) to its deadline or beyond, and never before. The standard
+/// [`Geometry`] is for ticks of a nanosecond; coarser ticks need another one to be as fast.
 ///
 /// # Cost
 ///
@@ -253,7 +258,8 @@ impl<T> Wheel<T> {
     }
 
     /// Moves the wheel's time to `now`: every entry whose deadline is not after it is due, and
-    /// waits for [`pop`](Self::pop). A `now` before [`elapsed`](Self::elapsed) changes nothing.
+    /// waits for [`pop`](Self::pop). A `now` before [`elapsed`](Self::elapsed) changes nothing, and
+    /// [`Tick::MAX`] makes everything due.
     ///
     /// # Cost
     ///
@@ -354,59 +360,6 @@ impl<T> Wheel<T> {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.hierarchy.is_empty()
-    }
-
-    /// How many entries fit without allocation.
-    #[must_use]
-    pub fn capacity(&self) -> usize {
-        self.hierarchy.capacity()
-    }
-
-    /// Makes room for `additional` more entries.
-    ///
-    /// # Panics
-    ///
-    /// If there would be more than 2^32 − 2^12 entries.
-    pub fn reserve(&mut self, additional: usize) {
-        self.hierarchy.reserve(additional);
-    }
-
-    /// Gives back what memory can be given back without moving entries.
-    ///
-    /// # Cost
-    ///
-    /// Linear in the capacity at worst.
-    pub fn shrink_to_fit(&mut self) {
-        self.hierarchy.shrink_to_fit();
-        self.order.shrink_to_fit();
-        self.moved.shrink_to_fit();
-    }
-
-    /// Moves the entries together and gives the rest of the memory back. All keys stay valid.
-    ///
-    /// # Cost
-    ///
-    /// Linear in the capacity. Afterwards the wheel looks keys up in a hash map, if they are of
-    /// entries that had to move.
-    pub fn compact(&mut self) {
-        let mut moved = core::mem::take(&mut self.moved);
-        self.hierarchy.compact(|from, to, item| {
-            // An entry that moves back to where its key says may stay in the map: it is right.
-            if from != to || moved.contains_key(&item.sequence) {
-                moved.insert(item.sequence, to);
-            }
-        });
-        moved.shrink_to_fit();
-        self.moved = moved;
-        self.renew_order();
-        self.order.shrink_to_fit();
-    }
-
-    /// Drops all entries. Time and capacity stay, and the keys of the dropped entries are stale.
-    pub fn clear(&mut self) {
-        self.order.clear();
-        self.moved.clear();
-        self.hierarchy.clear();
     }
 
     /// All entries with their deadlines, in no particular order.

@@ -19,7 +19,7 @@ use cogwheel::time::error::Elapsed;
 use cogwheel::time::{
     Duration, Instant, Interval, LazyTimeout, MissedTickBehavior, Sleep, Timeout, sleep,
 };
-use cogwheel::{DelayQueue, Tick, Timer, Wheel};
+use cogwheel::{DelayQueue, Tick, Timer, Wheel, delay_queue, timer, wheel};
 use futures::future::FusedFuture;
 use pin_project_lite::pin_project;
 
@@ -68,6 +68,10 @@ record! {
     TimerError: [SEND SYNC UNPIN] not [];
     Tick: [SEND SYNC UNPIN] not [];
     Timer: [SEND SYNC UNPIN] not [];
+    timer::Builder: [SEND SYNC UNPIN] not [];
+    wheel::Key: [SEND SYNC UNPIN] not [];
+    wheel::Turn: [SEND SYNC UNPIN] not [];
+    delay_queue::Key: [SEND SYNC UNPIN] not [];
 
     Timeout<Ready<u8>>: [SEND SYNC UNPIN] not [];
     Timeout<Pending<NotSend>>: [SEND SYNC UNPIN] not [];
@@ -88,6 +92,10 @@ record! {
     DelayQueue<NotSync>: [SEND] not [SYNC];
     DelayQueue<NotSend>: [] not [SEND SYNC];
     DelayQueue<Pinned>: [SEND SYNC UNPIN] not [];
+
+    delay_queue::Expired<u8>: [SEND SYNC UNPIN] not [];
+    delay_queue::Expired<NotSync>: [SEND UNPIN] not [SYNC];
+    delay_queue::Expired<NotSend>: [UNPIN] not [SEND SYNC];
 }
 
 /// Case 93: nothing that owns its content borrows from anywhere.

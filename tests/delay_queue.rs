@@ -266,7 +266,11 @@ async fn taking_the_last_item_without_waiting_wakes_the_poller() {
     wait(&mut queue);
     assert!(queue.pop_expired().is_none());
     assert!(!queue.is_woken());
-    advance(ms(100)).await;
+
+    // One poll moves the clock; the runtime would turn its timers only afterwards.
+    let mut clock = task::spawn(advance(ms(100)));
+    assert_pending!(clock.poll());
+    assert!(!queue.is_woken());
     assert_eq!(queue.pop_expired().unwrap().into_inner(), 1);
     assert!(queue.is_woken());
     assert!(assert_ready!(poll(&mut queue)).is_none());
@@ -284,7 +288,8 @@ async fn an_insertion_wakes_the_task_that_was_told_the_queue_is_empty() {
     sleep(ms(5)).await;
     assert_eq!(due(&mut queue), "item");
     // It was given an item, it is not waiting for anything.
-    queue.insert("item", Duration::ZERO);
+    queue.insert_at("item", Instant::now() - ms(1));
+    queue.clear();
     assert!(!queue.is_woken());
 }
 
@@ -312,6 +317,28 @@ async fn only_the_last_poller_is_woken() {
     drop((queue, waker));
     assert_eq!(Arc::strong_count(&a), 1);
     assert_eq!(Arc::strong_count(&b), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_waker_that_was_used_is_let_go() {
+    struct Silent;
+    impl Wake for Silent {
+        fn wake(self: Arc<Self>) {}
+    }
+    let mut queues = [(); 3].map(|()| DelayQueue::new());
+    let tasks = [(); 3].map(|()| Arc::new(Silent));
+    for (queue, task) in queues.iter_mut().zip(&tasks) {
+        queue.insert(1, ms(10));
+        let waker = Waker::from(task.clone());
+        assert_pending!(queue.poll_expired(&mut Context::from_waker(&waker)));
+        drop(waker);
+        assert!(Arc::strong_count(task) > 1);
+        queue.clear();
+    }
+    // A thread may keep the waker of its last timer for the next one, but none of those before.
+    let kept = tasks.iter().filter(|task| Arc::strong_count(task) > 1);
+    assert!(kept.count() <= 1);
+    drop(queues);
 }
 
 #[tokio::test(start_paused = true)]
@@ -566,7 +593,7 @@ fn a_queue_outlives_the_runtime_it_waited_in() {
     let mut queue = DelayQueue::new();
     let key = paused().block_on(async {
         let key = queue.insert("item", ms(50));
-        poll_fn(|cx| Poll::Ready(queue.poll_expired(cx).is_pending())).await;
+        assert!(poll_fn(|cx| Poll::Ready(queue.poll_expired(cx).is_pending())).await);
         key
     });
     let second = paused();
@@ -576,11 +603,30 @@ fn a_queue_outlives_the_runtime_it_waited_in() {
         assert_eq!(queue.next().await.unwrap().into_inner(), "item");
         assert_eq!(start.elapsed(), ms(20));
         queue.insert("left", ms(50));
-        poll_fn(|cx| Poll::Ready(queue.poll_expired(cx).is_pending())).await;
+        assert!(poll_fn(|cx| Poll::Ready(queue.poll_expired(cx).is_pending())).await);
     });
     drop(second);
     assert_eq!(queue.len(), 1);
     queue.clear();
+}
+
+#[test]
+fn the_timer_is_that_of_the_task_that_polled_last() {
+    let mut queue = DelayQueue::new();
+    let idle = paused();
+    idle.block_on(async {
+        queue.insert("item", ms(50));
+        assert!(poll_fn(|cx| Poll::Ready(queue.poll_expired(cx).is_pending())).await);
+    });
+    // Nobody drives the first runtime any longer, but it is alive.
+    paused().block_on(async {
+        let start = Instant::now();
+        let item = tokio::time::timeout(ms(100), queue.next()).await.unwrap();
+        assert_eq!(item.unwrap().into_inner(), "item");
+        // It was woken for the item, not for the timeout.
+        assert!(start.elapsed() < ms(100));
+    });
+    drop(idle);
 }
 
 #[test]

@@ -410,6 +410,9 @@ async fn case_085_a_stale_or_foreign_key_reaches_no_other_item() {
     assert_eq!(due(&mut a), "one");
     let start = Instant::now();
     let k2 = a.insert_at("two", start + ms(10));
+    // The same age and the same slot as the item of `k2`, in its own queue.
+    let kb = b.insert_at("one", start);
+    b.remove(&kb);
     let kb = b.insert_at("other", start + ms(20));
 
     assert!(k1 != k2 && k2 != kb && k1 != kb);

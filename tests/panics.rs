@@ -11,6 +11,7 @@ use std::future::pending;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 use std::sync::Once;
 
+use cogwheel::Timer;
 use cogwheel::error::TimerError;
 use cogwheel::time::{
     Duration, Instant, Interval, interval, interval_at, lazy_timeout, sleep, sleep_until, timeout,
@@ -135,6 +136,31 @@ fn case_026_a_zero_period_panics_at_its_caller_whatever_the_runtime() {
         let inside = panic_of(|| runtime().block_on(async { _ = call() }));
         assert_eq!(inside, here(ZERO_PERIOD));
     }
+}
+
+#[test]
+fn a_zero_period_of_a_timer_panics_at_its_caller() {
+    let timer = runtime().block_on(async { Timer::current() });
+    let interval = panic_of(|| _ = timer.interval(Duration::ZERO));
+    assert_eq!(interval, here(ZERO_PERIOD));
+    let interval_at = panic_of(|| _ = timer.interval_at(Instant::now(), Duration::ZERO));
+    assert_eq!(interval_at, here(ZERO_PERIOD));
+}
+
+#[test]
+fn a_timer_makes_its_futures_outside_of_any_runtime() {
+    let runtime = runtime();
+    let timer = runtime.block_on(async { Timer::current() });
+    let start = Instant::now();
+    let mut beat = timer.interval_at(start + MS, MS);
+    let timeout = timer.timeout(MS, pending::<()>());
+    let timeout_at = timer.timeout_at(start + MS, pending::<()>());
+    runtime.block_on(async {
+        assert_eq!(beat.tick().await, start + MS);
+        assert!(timeout.await.is_err());
+        assert!(timeout_at.await.is_err());
+    });
+    assert!(start.elapsed() >= MS);
 }
 
 #[test]

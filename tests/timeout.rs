@@ -248,8 +248,14 @@ fn case_073_a_future_that_eats_the_budget_cannot_outlive_its_timeout() {
     use tokio::runtime::Builder;
     for mut builder in [Builder::new_current_thread(), Builder::new_multi_thread()] {
         let runtime = builder.worker_threads(1).enable_time().build().unwrap();
-        let task = runtime.spawn(interrupt_gluttons());
-        for (elapsed, outcome) in runtime.block_on(task).unwrap() {
+        // On a thread of its own: a timeout that never comes leaves no chance to say so.
+        let (report, reports) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            let task = runtime.spawn(interrupt_gluttons());
+            report.send(runtime.block_on(task))
+        });
+        let outcomes = reports.recv_timeout(Duration::from_secs(20));
+        for (elapsed, outcome) in outcomes.expect("it starves").unwrap() {
             assert!(outcome.is_err());
             assert!(elapsed >= ms(50), "early: {elapsed:?}");
             assert!(elapsed < ms(2_000), "starved: {elapsed:?}");

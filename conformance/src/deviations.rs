@@ -5,11 +5,16 @@ pub const DOCUMENT: &str = "docs/deviations.md";
 /// The section that holds it.
 pub const SECTION: &str = "## Tokio's time tests";
 
+/// How the reason begins of a test that must hang instead of failing.
+const ENDLESS: &str = "never ends";
+
 /// The rows of the table: tests that must fail, and assertions that hold the other way round.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Deviations {
-    /// `target::test`.
+    /// `target::test`, the endless ones included.
     pub tests: Vec<String>,
+    /// Those of `tests` that must hang, because what they wait for never comes here.
+    pub endless: Vec<String>,
     /// An assertion with `!Unpin` as Tokio has it, blanks and all.
     pub assertions: Vec<String>,
 }
@@ -34,6 +39,9 @@ impl Deviations {
                 return Err(format!("a deviation needs a reason: {row}"));
             }
             let name = name.trim_matches('`').to_owned();
+            if reason.starts_with(ENDLESS) {
+                found.endless.push(name.clone());
+            }
             let list = if name.contains("!(") && name.contains("!Unpin") {
                 &mut found.assertions
             } else if name.split("::").count() >= 2 && !name.contains([' ', '(']) {
@@ -64,9 +72,12 @@ mod tests {
 
     #[test]
     fn only_the_section_is_read() {
-        let found = parse("| test | why |\n|---|---|\n| `a::b` | r |\n| `m!(T: !Unpin);` | r |\n");
+        let found = parse(
+            "| test | why |\n|---|---|\n| `a::b` | r |\n| `a::e` | never ends: r |\n| `m!(T: !Unpin);` | r |\n",
+        );
         let expected = Deviations {
-            tests: vec!["a::b".to_owned()],
+            tests: vec!["a::b".to_owned(), "a::e".to_owned()],
+            endless: vec!["a::e".to_owned()],
             assertions: vec!["m!(T: !Unpin);".to_owned()],
         };
         assert_eq!(found, Ok(expected));

@@ -76,8 +76,16 @@ fn run(arguments: impl Iterator<Item = String>) -> Result<bool, String> {
     let proof = (subject == Subject::Cogwheel).then_some(proof);
     let mut runs = Vec::new();
     for target in package.targets.into_iter().chain(proof) {
+        let endless: Vec<&str> = (deviations.endless.iter())
+            .filter_map(|test| test.strip_prefix(target.name)?.strip_prefix("::"))
+            .collect();
         let run = match executables.get(target.name) {
-            Some(executable) => Some(execute::run(executable, &package.dir, Limits::default())?),
+            Some(executable) => Some(execute::run(
+                executable,
+                &package.dir,
+                &endless,
+                Limits::default(),
+            )?),
             None => None,
         };
         describe(&target, run.as_ref());

@@ -41,9 +41,11 @@ pub fn judge(runs: &[(Target, Option<Run>)], deviations: &Deviations) -> Verdict
             let test = format!("{}::{test}", target.name);
             let listed = unmet.remove(test.as_str());
             ran += usize::from(*outcome != Outcome::Ignored);
+            let endless = deviations.endless.contains(&test);
             match (outcome, listed) {
                 (Outcome::Passed, false) => verdict.passed += 1,
-                (Outcome::Failed, true) => verdict.deviating += 1,
+                (Outcome::Failed, true) if !endless => verdict.deviating += 1,
+                (Outcome::Hung, true) if endless => verdict.deviating += 1,
                 (Outcome::Ignored, false) => {}
                 (Outcome::Passed, true) => {
                     verdict.passed += 1;
@@ -56,11 +58,11 @@ pub fn judge(runs: &[(Target, Option<Run>)], deviations: &Deviations) -> Verdict
                         .unexpected
                         .push(format!("{test}: ignored, but {DOCUMENT} lists it"));
                 }
-                (Outcome::Failed, false) => {
+                (Outcome::Failed, _) => {
                     verdict.failed += 1;
                     verdict.unexpected.push(format!("{test}: failed"));
                 }
-                // Even a listed deviation has to end.
+                // A deviation has to end, unless it is listed as endless.
                 (Outcome::Hung, _) => {
                     verdict.failed += 1;
                     verdict.unexpected.push(format!("{test}: hung"));
@@ -147,6 +149,38 @@ mod tests {
                 1,
                 "{outcome:?} {listed:?}: {verdict:?}"
             );
+        }
+    }
+
+    #[test]
+    fn an_endless_test_must_hang_and_may_not_fail() {
+        for (outcome, unexpected) in [
+            (Outcome::Hung, 0),
+            (Outcome::Failed, 1),
+            (Outcome::Passed, 1),
+        ] {
+            let target = Target {
+                tests: 1,
+                ..SUITE[0]
+            };
+            let outcomes = [("t".to_owned(), outcome)].into();
+            let names = vec!["time_sleep::t".to_owned()];
+            let deviations = Deviations {
+                tests: names.clone(),
+                endless: names,
+                ..Deviations::default()
+            };
+            let verdict = judge(
+                &[(
+                    target,
+                    Some(Run {
+                        outcomes,
+                        ..Run::default()
+                    }),
+                )],
+                &deviations,
+            );
+            assert_eq!(verdict.unexpected.len(), unexpected, "{outcome:?}");
         }
     }
 

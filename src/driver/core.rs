@@ -42,6 +42,7 @@ impl Core {
     }
 
     /// How many nodes the wheel holds.
+    #[allow(dead_code, reason = "asked by models")]
     pub fn linked(&self) -> usize {
         self.wheel.len()
     }
@@ -61,7 +62,7 @@ impl Core {
         shared.publish_elapsed(now);
         // A touched bucket of cancelled timers is swept, so that it costs one stale look.
         self.wheel
-            .advance(now, |&index| !shared.node(NodeId::new(index)).sweep());
+            .advance(now, |&index| !shared.find(index).node().sweep());
     }
 
     /// Fires what is due until the batch is full; tells whether nothing is left.
@@ -71,8 +72,8 @@ impl Core {
             let Some((_, index)) = self.wheel.pop_due() else {
                 return true;
             };
-            let id = NodeId::new(index);
-            let node = shared.node(id);
+            let id = shared.find(index);
+            let node = id.node();
             let waker = match node.look(now) {
                 Look::Idle => None,
                 Look::Later(deadline) => {

@@ -11,10 +11,14 @@ use tokio::runtime::Handle;
 use crate::clock;
 use crate::driver::runtime::{Config, Driver, DriverRef};
 use crate::error::TimerError;
-use crate::primitive::Mutex;
+use crate::primitive::{Mutex, OnceLock};
 
 /// The default timers, by the id of their runtime.
 static TIMERS: Mutex<BTreeMap<u64, DriverRef>> = Mutex::new(BTreeMap::new());
+/// All drivers there are. Most processes have few runtimes at a time.
+static FIRST: [OnceLock<&'static Driver>; 64] = [const { OnceLock::new() }; 64];
+/// Those beyond the first.
+static MORE: Mutex<Vec<&'static Driver>> = Mutex::new(Vec::new());
 /// Closed drivers.
 static SPARE: Mutex<Vec<&'static Driver>> = Mutex::new(Vec::new());
 
@@ -115,5 +119,35 @@ pub(super) fn recycle(driver: &'static Driver) {
 /// A closed driver for a new runtime.
 pub(super) fn spare() -> &'static Driver {
     let spare = SPARE.lock().pop();
-    spare.unwrap_or_else(|| Box::leak(Box::new(Driver::new())))
+    spare.unwrap_or_else(add)
+}
+
+/// The driver with this index.
+#[inline]
+pub(crate) fn driver(index: u32) -> &'static Driver {
+    match FIRST.get(index as usize).and_then(OnceLock::get) {
+        Some(driver) => driver,
+        None => driver_beyond(index),
+    }
+}
+
+#[cold]
+fn driver_beyond(index: u32) -> &'static Driver {
+    MORE.lock()[index as usize - FIRST.len()]
+}
+
+/// Makes a driver, which lives for ever.
+fn add() -> &'static Driver {
+    let mut more = MORE.lock();
+    let place = FIRST.iter().position(|first| first.get().is_none());
+    let index = place.unwrap_or(FIRST.len() + more.len());
+    let index = u32::try_from(index).expect("there is memory for less than four billion drivers");
+    let driver: &'static Driver = Box::leak(Box::new(Driver::new(index)));
+    match place {
+        Some(place) => {
+            FIRST[place].get_or_init(|| driver);
+        }
+        None => more.push(driver),
+    }
+    driver
 }

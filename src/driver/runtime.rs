@@ -12,11 +12,10 @@ use crate::driver::core::Core;
 use crate::driver::local;
 use crate::driver::parker::{Guard, Parker};
 use crate::driver::registry;
-use crate::driver::shared::{Refused, Shared};
+use crate::driver::shared::{Armed, How, Refused, Shared};
 use crate::driver::turn::{self, Seat};
 use crate::driver::wake_list::run_foreign;
 use crate::primitive::{AtomicU32, AtomicU64, Mutex, Ordering};
-use crate::sync::node::Node;
 use crate::sync::pool::NodeId;
 use crate::sync::turn_lock::TurnLock;
 use crate::tick::Tick;
@@ -35,6 +34,8 @@ pub(crate) struct Config {
 
 /// A wheel, its users' side and its alarm; lives for ever, serves one runtime after another.
 pub(crate) struct Driver {
+    /// Which driver of this process it is.
+    index: u32,
     shared: Shared,
     lock: TurnLock<Seat<Parker>>,
     exact_cancel: AtomicU32,
@@ -55,8 +56,9 @@ impl fmt::Debug for Driver {
 
 impl Driver {
     /// A closed driver.
-    pub(super) fn new() -> Self {
+    pub(super) fn new(index: u32) -> Self {
         Self {
+            index,
             shared: Shared::new(SHARDS),
             lock: TurnLock::new(Seat {
                 core: Core::new(Tick::ZERO),
@@ -119,30 +121,50 @@ impl Driver {
         self.turn();
     }
 
+    /// Which driver of this process it is: [`registry::driver`] finds it by this.
+    #[inline]
+    pub(crate) fn index(&self) -> u32 {
+        self.index
+    }
+
+    #[inline]
     pub(super) fn shared(&self) -> &Shared {
         &self.shared
     }
 
     /// The time of this driver's runtime, from whatever thread it is read.
+    ///
+    /// A thread that is ending cannot ask a runtime that may have paused its clock. It gets the
+    /// time of the latest turn: what fires by that is never early.
     #[inline]
     pub(super) fn now(&self) -> Tick {
+        self.known_now().unwrap_or_else(|| self.shared.elapsed())
+    }
+
+    /// As [`now`](Self::now), for a delay to be counted from: where the time is not known, one
+    /// that makes the delay no shorter unless the clock was paused.
+    #[inline]
+    fn start(&self) -> Tick {
+        self.known_now()
+            .unwrap_or_else(|| self.shared.elapsed().max(clock::system_now()))
+    }
+
+    #[inline]
+    fn known_now(&self) -> Option<Tick> {
         match self.clock.load(Ordering::Relaxed) {
-            0 => clock::system_now(),
-            id if clock::context() == Some(id) => clock::context_now(),
+            0 => Some(clock::system_now()),
+            id if clock::context() == Some(id) => Some(clock::context_now()),
             _ => self.now_from_outside(),
         }
     }
 
     #[cold]
-    fn now_from_outside(&self) -> Tick {
-        let handle = self.handle.lock().clone();
-        match handle {
-            Some(handle) if clock::may_enter() => {
-                let _context = handle.enter();
-                clock::context_now()
-            }
-            _ => clock::system_now(),
-        }
+    fn now_from_outside(&self) -> Option<Tick> {
+        let handle = self.handle.lock().clone()?;
+        clock::may_enter().then(|| {
+            let _context = handle.enter();
+            clock::context_now()
+        })
     }
 }
 
@@ -172,6 +194,12 @@ impl DriverRef {
         self.driver.now()
     }
 
+    /// The time that a delay which begins now is counted from.
+    #[inline]
+    pub(crate) fn start(self) -> Tick {
+        self.driver.start()
+    }
+
     /// The time of the latest turn: nothing with a later deadline has fired.
     #[inline]
     pub(crate) fn elapsed(self) -> Tick {
@@ -184,43 +212,41 @@ impl DriverRef {
         self.driver.shared.bell().deadline()
     }
 
-    /// The node of this name.
-    #[inline]
-    pub(crate) fn node(self, id: NodeId) -> &'static Node {
-        self.driver.shared.node(id)
-    }
-
     /// Turns the wheel, or leaves a note for the thread that does.
     #[cold]
     pub(crate) fn turn(self) {
         self.driver.turn();
     }
 
-    /// Arms a timer; `None` if this timer is closed. It may have fired when this returns.
+    /// Arms a timer; `None` if this timer is closed. Tells as well whether a turn was run for it,
+    /// which may have fired it.
     #[inline]
-    pub(crate) fn arm(self, deadline: Tick, waker: &Waker) -> Option<NodeId> {
+    pub(crate) fn arm(self, deadline: Tick, waker: &Waker) -> Option<(NodeId, bool)> {
         // The user's code: before anything is borrowed or changed.
         let waker = waker.clone();
         let armed = local::with(self.driver, |local| {
-            let armed = self.driver.shared.arm(
+            let mut armed = self.driver.shared.arm(
                 &mut local.cache,
                 local.shard,
                 self.generation,
                 deadline,
                 waker,
             )?;
-            if armed.pushed {
+            if armed.how == How::Pushed {
                 local.pushes = local.pushes.wrapping_add(1);
+                if local.pushes.is_multiple_of(PUSHES) {
+                    armed.how = How::Ring;
+                }
             }
-            let crowded = armed.pushed && local.pushes.is_multiple_of(PUSHES);
-            Ok((armed.node, armed.ring || crowded))
+            Ok(armed)
         });
         match armed {
-            Ok((node, turn)) => {
-                if turn {
+            Ok(Armed { node, how }) => {
+                let turned = how == How::Ring;
+                if turned {
                     self.turn();
                 }
-                Some(node)
+                Some((node, turned))
             }
             Err(Refused { waker, ring }) => {
                 if ring {
@@ -233,14 +259,7 @@ impl DriverRef {
     }
 
     /// Moves the deadline of an armed timer.
-    #[inline]
     pub(crate) fn reset(self, node: NodeId, old: Tick, new: Tick) {
-        if new >= old {
-            // Needs neither the thread's cache nor an inbox.
-            let later = self.driver.shared.reset(0, node, old, new);
-            debug_assert!(!later);
-            return;
-        }
         let turn = local::with(self.driver, |local| {
             self.driver.shared.reset(local.shard, node, old, new)
         });

@@ -24,10 +24,19 @@ use crate::tick::Tick;
 pub struct Armed {
     /// Its node.
     pub node: NodeId,
-    /// Whether a node was pushed for it.
-    pub pushed: bool,
-    /// Whether the caller has to turn the wheel now.
-    pub ring: bool,
+    /// What that took.
+    pub how: How,
+}
+
+/// What it took to arm a timer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum How {
+    /// Nothing: the node was still placed early enough.
+    Settled,
+    /// A node was pushed; the turn takes it in time.
+    Pushed,
+    /// The caller has to turn the wheel now.
+    Ring,
 }
 
 /// The timer is closed: nothing was armed.
@@ -73,10 +82,10 @@ impl Shared {
         &self.pool
     }
 
-    /// The node of this name.
+    /// The node with this index.
     #[inline]
-    pub fn node(&self, id: NodeId) -> &Node {
-        self.pool.node(id)
+    pub fn find(&self, index: u32) -> NodeId {
+        self.pool.pages().find(index)
     }
 
     /// The inboxes of this timer.
@@ -150,27 +159,29 @@ impl Shared {
         waker: Waker,
     ) -> Result<Armed, Refused> {
         let id = self.pool.take(cache, deadline);
-        let node = self.node(id);
+        let node = id.node();
         let next = node.arm(deadline, waker);
         let Ok(ring) = self.follow(shard, id, node, deadline, next) else {
             return self.undo(cache, id, node);
         };
         if self.is_closed(generation) {
-            // The node may be linked, or pushed, in a later generation, which would fire it.
+            // It was armed among the timers of a later generation, in place or by a push. That
+            // went through a word which the later generation wrote, so the load above sees it.
             let waker = self.cancel(cache, id);
             return Err(Refused { waker, ring });
         }
-        Ok(Armed {
-            node: id,
-            pushed: next == Next::Push,
-            ring,
-        })
+        let how = match next {
+            _ if ring => How::Ring,
+            Next::Push => How::Pushed,
+            _ => How::Settled,
+        };
+        Ok(Armed { node: id, how })
     }
 
     /// Moves the deadline of an armed timer; tells whether the caller has to turn the wheel.
     #[inline]
     pub fn reset(&self, shard: usize, id: NodeId, old: Tick, new: Tick) -> bool {
-        let node = self.node(id);
+        let node = id.node();
         match node.reset(old, new) {
             Next::Settled => false,
             // A closed timer resolves what is linked by itself.
@@ -187,7 +198,7 @@ impl Shared {
     /// Ends a timer and gives back its waker, if it had not fired.
     #[inline]
     pub fn cancel(&self, cache: &mut Cache, id: NodeId) -> Option<Waker> {
-        match self.node(id).cancel() {
+        match id.node().cancel() {
             Cancelled::Owned(waker) => {
                 self.pool.put(cache, id);
                 waker
@@ -204,7 +215,7 @@ impl Shared {
         shard: usize,
         id: NodeId,
     ) -> (Option<Waker>, bool) {
-        let node = self.node(id);
+        let node = id.node();
         let Cancelled::Owned(waker) = node.cancel() else {
             return (None, false);
         };
@@ -223,6 +234,7 @@ impl Shared {
     }
 
     /// Does what a change of a node asks for; tells whether the driver must be woken.
+    #[inline]
     fn follow(
         &self,
         shard: usize,

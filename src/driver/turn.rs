@@ -166,3 +166,69 @@ fn wait_for<T>(lock: &TurnLock<T>) -> Turning<'_, T> {
         yield_now();
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::sync::pool::Cache;
+    use core::task::Waker;
+
+    const FAR: Tick = Tick::new(u64::MAX - 1);
+
+    /// A clock with a timer armed by somebody at each reading, and a thread that is suspended for
+    /// a second before it first sets the alarm.
+    struct Busy<'a> {
+        shared: &'a Shared,
+        cache: Cache,
+        seconds: u64,
+        suspended: bool,
+        /// Whether the alarm is set, for a time that lies ahead.
+        armed: bool,
+    }
+
+    impl Busy<'_> {
+        fn time(&self) -> Tick {
+            Tick::new(self.seconds * 1_000_000_000)
+        }
+    }
+
+    impl Park for Busy<'_> {
+        fn now(&mut self) -> Tick {
+            let waker = Waker::noop().clone();
+            let armed = self.shared.arm(&mut self.cache, 0, 0, FAR, waker);
+            assert!(armed.is_ok());
+            self.time()
+        }
+
+        fn arm(&mut self, _: Tick, deadline: Tick) -> bool {
+            if !self.suspended {
+                self.suspended = true;
+                self.seconds += 1;
+            }
+            self.armed = deadline > self.time();
+            !self.armed
+        }
+    }
+
+    #[test]
+    fn a_capped_turn_leaves_an_alarm_that_goes_off() {
+        let shared = Shared::new(1);
+        shared.open(Tick::ZERO);
+        let busy = Busy {
+            shared: &shared,
+            cache: Cache::new(),
+            seconds: 0,
+            suspended: false,
+            armed: false,
+        };
+        let lock = TurnLock::new(Seat {
+            core: Core::new(Tick::ZERO),
+            park: Some(busy),
+        });
+        turn(&shared, &lock);
+        let seat = lock.try_lock().expect("the turn has ended");
+        let park = seat.park.as_ref().expect("the timer is open");
+        assert!(park.armed);
+        assert!(shared.pool().nodes() >= ROUNDS, "the turn was capped");
+    }
+}

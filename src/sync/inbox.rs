@@ -87,11 +87,6 @@ impl Inbox {
         self.head.fetch_or(PARKED, Ordering::AcqRel) & NODE == EMPTY
     }
 
-    /// Whether a node waits here, as a hint.
-    pub fn has_nodes(&self) -> bool {
-        self.head.load(Ordering::Relaxed) & NODE != EMPTY
-    }
-
     /// Refuses further pushes and takes all nodes. For the turn only.
     pub fn close<'a>(&self, pages: &'a Pages) -> Chain<'a> {
         let head = self.head.swap(EMPTY | CLOSED, Ordering::AcqRel);
@@ -132,7 +127,7 @@ impl<'a> Chain<'a> {
     fn reversed(pages: &'a Pages, head: u64) -> Self {
         let (mut current, mut previous) = (link_of(head), link_of(EMPTY));
         while u64::from(current) != EMPTY {
-            let node = pages.node(NodeId::new(current));
+            let node = pages.find(current).node();
             let below = node.link.load(Ordering::Relaxed);
             node.link.store(previous, Ordering::Relaxed);
             (previous, current) = (current, below);
@@ -144,15 +139,15 @@ impl<'a> Chain<'a> {
     }
 }
 
-impl<'a> Iterator for Chain<'a> {
-    type Item = (NodeId, &'a Node);
+impl Iterator for Chain<'_> {
+    type Item = (NodeId, &'static Node);
 
     fn next(&mut self) -> Option<Self::Item> {
         if u64::from(self.next) == EMPTY {
             return None;
         }
-        let id = NodeId::new(self.next);
-        let node = self.pages.node(id);
+        let id = self.pages.find(self.next);
+        let node = id.node();
         // Read before the caller drains the node: from then on its owner may push it again.
         self.next = node.link.load(Ordering::Relaxed);
         Some((id, node))

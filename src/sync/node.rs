@@ -111,6 +111,8 @@ pub enum Look {
 /// The shared cell of one timer: 48 bytes.
 #[derive(Debug)]
 pub struct Node {
+    /// Which node of its pool this is.
+    index: u32,
     state: AtomicU32,
     /// The next node of the inbox, while `QUEUED`. Written by the pusher, read by the turn.
     pub(super) link: AtomicU32,
@@ -121,7 +123,7 @@ pub struct Node {
     waker: UnsafeCell<MaybeUninit<Waker>>,
 }
 
-// SAFETY: all fields but `waker` are atomics; `waker` is accessed by the rules of I1, which the
+// SAFETY: all fields but `waker` are atomics, or never change; `waker` is accessed by the rules of I1, which the
 // transitions of `state` in this file enforce, and a `Waker` itself is Send and Sync.
 unsafe impl Sync for Node {}
 // SAFETY: as above; nothing in a node is tied to a thread.
@@ -129,12 +131,9 @@ unsafe impl Send for Node {}
 
 impl Node {
     /// A node in the state idle.
-    #[allow(
-        clippy::new_without_default,
-        reason = "nodes are made by the pool alone"
-    )]
-    pub fn new() -> Self {
+    pub fn new(index: u32) -> Self {
         Self {
+            index,
             state: AtomicU32::new(0),
             link: AtomicU32::new(0),
             entry: AtomicU32::new(0),
@@ -148,6 +147,12 @@ impl Node {
 // === the owner's side ===
 
 impl Node {
+    /// Which node of its pool this is.
+    #[inline]
+    pub fn index(&self) -> u32 {
+        self.index
+    }
+
     /// Whether a timer of `deadline` could be armed here without a push.
     #[inline]
     pub fn fits(&self, deadline: Tick) -> bool {

@@ -15,31 +15,40 @@ use crate::tick::Tick;
 const PAGE: u32 = if TINY { 4 } else { 512 };
 /// Pages come in directories of 1, 2, 4, … pages: this many cover every 32-bit index.
 const DIRECTORIES: usize = if TINY { 3 } else { 23 };
+/// The most nodes a pool may have.
+const MOST: u32 = 1 << 31;
 /// Idle nodes that a thread keeps for one timer.
 pub const CACHE: usize = if TINY { 2 } else { 32 };
 /// How many of the most recent idle nodes are looked at for one that fits.
 const CHOICES: usize = 4;
 
-/// Names a node of one pool.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NodeId(u32);
+/// Names a node: a reference, because nodes are never freed.
+#[derive(Debug, Clone, Copy)]
+pub struct NodeId(&'static Node);
 
 impl NodeId {
-    /// No node has this index or a greater one.
-    pub const LIMIT: u32 = u32::MAX - 7;
-
-    /// The node with this index.
-    pub const fn new(index: u32) -> Self {
-        Self(index)
+    /// The index of this node in its pool.
+    #[inline]
+    pub fn index(self) -> u32 {
+        self.0.index()
     }
 
-    /// The index of this node.
-    pub const fn index(self) -> u32 {
+    /// The node.
+    #[inline]
+    pub fn node(self) -> &'static Node {
         self.0
     }
 }
 
-type Page = Box<[Node]>;
+impl PartialEq for NodeId {
+    fn eq(&self, other: &Self) -> bool {
+        core::ptr::eq(self.0, other.0)
+    }
+}
+
+impl Eq for NodeId {}
+
+type Page = &'static [Node];
 type Directory = Box<[OnceLock<Page>]>;
 
 /// The pages, reachable without a lock.
@@ -55,27 +64,30 @@ impl Pages {
         }
     }
 
-    /// The node of this name.
+    /// The node with this index.
     ///
     /// # Panics
     ///
-    /// Panics if the pool never gave out that name.
+    /// Panics if the pool never gave out that index.
     #[inline]
-    pub fn node(&self, id: NodeId) -> &Node {
-        let (directory, page, offset) = position(id.0);
+    pub fn find(&self, index: u32) -> NodeId {
+        let (directory, page, offset) = position(index);
         self.directories[directory]
             .get()
             .and_then(|directory| directory[page].get())
-            .map(|page| &page[offset])
-            .expect("a node name comes from a page that exists")
+            .map(|page| NodeId(&page[offset]))
+            .expect("an index comes from a page that exists")
     }
 
-    /// Makes the page that holds `index`.
-    fn grow(&self, index: u32) {
-        let (directory, page, _) = position(index);
+    /// Makes the page that begins with `first`.
+    fn grow(&self, first: u32) {
+        let (directory, page, _) = position(first);
         let directory = self.directories[directory]
             .get_or_init(|| (0..1_usize << directory).map(|_| OnceLock::new()).collect());
-        directory[page].get_or_init(|| (0..PAGE).map(|_| Node::new()).collect());
+        directory[page].get_or_init(|| {
+            let nodes: Box<[Node]> = (first..first + PAGE).map(Node::new).collect();
+            Box::leak(nodes)
+        });
     }
 }
 
@@ -125,13 +137,8 @@ impl Pool {
         &self.pages
     }
 
-    /// The node of this name.
-    #[inline]
-    pub fn node(&self, id: NodeId) -> &Node {
-        self.pages.node(id)
-    }
-
     /// How many nodes were ever made.
+    #[allow(dead_code, reason = "asked by models")]
     pub fn nodes(&self) -> u32 {
         self.spare.lock().fresh
     }
@@ -139,18 +146,15 @@ impl Pool {
     /// Takes an idle node for a timer of `deadline`, if possible one that is still linked in time.
     #[inline]
     pub fn take(&self, cache: &mut Cache, deadline: Tick) -> NodeId {
-        for choice in (0..cache.len).rev().take(CHOICES) {
-            if self.node(cache.nodes[choice]).fits(deadline) {
-                cache.len -= 1;
-                cache.nodes.swap(choice, cache.len);
-                return cache.nodes[cache.len];
-            }
+        if let Some(id) = cache.pop_fitting(deadline) {
+            return id;
         }
-        if cache.len == 0 {
+        loop {
+            if let Some(id) = cache.pop() {
+                return id;
+            }
             self.refill(cache);
         }
-        cache.len -= 1;
-        cache.nodes[cache.len]
     }
 
     /// Gives an idle node back.
@@ -159,8 +163,7 @@ impl Pool {
         if cache.len == CACHE {
             self.spill(cache, CACHE / 2);
         }
-        cache.nodes[cache.len] = id;
-        cache.len += 1;
+        cache.push(id);
     }
 
     /// Gives an idle node back past the caches.
@@ -179,28 +182,27 @@ impl Pool {
         let wanted = CACHE / 2;
         let kept = spare.idle.len().saturating_sub(wanted);
         for id in spare.idle.drain(kept..) {
-            cache.nodes[cache.len] = id;
-            cache.len += 1;
+            cache.push(id);
         }
         while cache.len < wanted {
             let index = spare.fresh;
             assert!(
-                index < NodeId::LIMIT,
-                "more than four billion timers are pending at once"
+                index < MOST,
+                "more than two billion timers are pending at once"
             );
-            if index % PAGE == 0 {
+            if index.is_multiple_of(PAGE) {
                 self.pages.grow(index);
             }
             spare.fresh += 1;
-            cache.nodes[cache.len] = NodeId(index);
-            cache.len += 1;
+            cache.push(self.pages.find(index));
         }
     }
 
     /// Moves the `count` oldest nodes of a cache to the pool.
     #[cold]
     fn spill(&self, cache: &mut Cache, count: usize) {
-        self.spare.lock().idle.extend(&cache.nodes[..count]);
+        let oldest = cache.nodes[..count].iter().flatten();
+        self.spare.lock().idle.extend(oldest);
         cache.nodes.copy_within(count..cache.len, 0);
         cache.len -= count;
     }
@@ -216,7 +218,7 @@ impl Default for Pool {
 #[derive(Debug)]
 pub struct Cache {
     len: usize,
-    nodes: [NodeId; CACHE],
+    nodes: [Option<NodeId>; CACHE],
 }
 
 impl Cache {
@@ -224,16 +226,46 @@ impl Cache {
     pub const fn new() -> Self {
         Self {
             len: 0,
-            nodes: [NodeId(0); CACHE],
+            nodes: [None; CACHE],
         }
     }
 
+    /// The most recent node that a timer of `deadline` could be armed on without a push, of a few.
+    #[inline]
+    fn pop_fitting(&mut self, deadline: Tick) -> Option<NodeId> {
+        let last = self.len.checked_sub(1)?;
+        for choice in (0..=last).rev().take(CHOICES) {
+            if let Some(id) = self.nodes[choice]
+                && id.node().fits(deadline)
+            {
+                self.nodes.swap(choice, last);
+                self.len = last;
+                return Some(id);
+            }
+        }
+        None
+    }
+
+    #[inline]
+    fn pop(&mut self) -> Option<NodeId> {
+        self.len = self.len.checked_sub(1)?;
+        self.nodes[self.len]
+    }
+
+    #[inline]
+    fn push(&mut self, id: NodeId) {
+        self.nodes[self.len] = Some(id);
+        self.len += 1;
+    }
+
     /// How many nodes it holds.
+    #[allow(dead_code, reason = "asked by models")]
     pub const fn len(&self) -> usize {
         self.len
     }
 
     /// Whether it holds none.
+    #[allow(dead_code, reason = "asked by models")]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }

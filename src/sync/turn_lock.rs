@@ -65,6 +65,10 @@ pub struct Turning<'a, T> {
 
 impl<T> Turning<'_, T> {
     /// Gives the lock back, unless a note was left: then the turn goes on.
+    #[allow(
+        clippy::mem_forget,
+        reason = "the lock has been given back, and the drop would do so once more"
+    )]
     #[must_use = "a turn that goes on must be carried out"]
     pub fn release(self) -> Option<Self> {
         // ORDERING: Release hands the value to the next holder; Acquire on the note pairs with

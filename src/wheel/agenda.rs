@@ -36,6 +36,7 @@ impl Agenda {
     }
 
     /// Where an entry with a `deadline` ahead belongs; makes the levels up to there.
+    #[inline]
     pub(super) fn place(&mut self, elapsed: Tick, deadline: Tick) -> BucketId {
         let level = self.geometry.level(elapsed, deadline);
         if level as usize >= self.levels.len() {
@@ -46,6 +47,7 @@ impl Agenda {
 
     /// The bucket `id`, marked occupied and with a bound that covers `deadline`, for an entry that
     /// is about to enter.
+    #[inline]
     pub(super) fn admit(&mut self, id: BucketId, deadline: Tick) -> &mut Bucket {
         let level = &mut self.levels[id.level() as usize];
         level.mark(id.slot());
@@ -54,25 +56,30 @@ impl Agenda {
         bucket
     }
 
+    #[inline]
     pub(super) fn bucket(&self, id: BucketId) -> &Bucket {
         self.levels[id.level() as usize].bucket(id.slot())
     }
 
+    #[inline]
     pub(super) fn bucket_mut(&mut self, id: BucketId) -> &mut Bucket {
         self.levels[id.level() as usize].bucket_mut(id.slot())
     }
 
     /// Unmarks the bucket `id`, which has become empty.
+    #[inline]
     pub(super) fn vacate(&mut self, id: BucketId) {
         self.levels[id.level() as usize].unmark(id.slot());
     }
 
     /// Empties the bucket `id` and gives what was in it.
+    #[inline]
     pub(super) fn detach(&mut self, id: BucketId) -> Bucket {
         self.levels[id.level() as usize].detach(id.slot())
     }
 
     /// The earliest occupied bucket of each level with its bound.
+    #[inline]
     pub(super) fn firsts(&self, elapsed: Tick) -> impl Iterator<Item = (Tick, BucketId)> {
         (0_u32..)
             .zip(&self.levels)
@@ -83,6 +90,7 @@ impl Agenda {
     }
 
     /// The bucket that must be looked at next, and when.
+    #[inline]
     pub(super) fn next(&self, elapsed: Tick) -> Option<(Tick, BucketId)> {
         self.firsts(elapsed).min_by_key(|&(bound, _)| bound)
     }

@@ -23,6 +23,7 @@ impl BucketId {
     pub(super) const DUE: Self = Self(NonZeroU32::MIN);
 
     /// The list at `slot` of `level`.
+    #[inline]
     #[allow(clippy::cast_possible_truncation, reason = "a slot has seven bits")]
     pub(super) const fn new(level: u32, slot: usize) -> Self {
         // Levels count from one here, so that the numbers below `RING` are free for `DUE`.
@@ -32,15 +33,18 @@ impl BucketId {
         }
     }
 
+    #[inline]
     pub(super) fn is_due(self) -> bool {
         self == Self::DUE
     }
 
     /// The level of a bucket that is not the due list.
+    #[inline]
     pub(super) const fn level(self) -> u32 {
         (self.0.get() >> SLOT_BITS) - 1
     }
 
+    #[inline]
     pub(super) const fn slot(self) -> usize {
         self.0.get() as usize & (RING - 1)
     }
@@ -62,6 +66,7 @@ impl List {
     };
 
     /// Appends an entry that is in no list.
+    #[inline]
     pub(super) fn push<P>(&mut self, entries: &mut Entries<P>, id: EntryId, bucket: BucketId) {
         let entry = &mut entries[id];
         entry.prev = self.tail;
@@ -71,6 +76,7 @@ impl List {
     }
 
     /// Makes an entry and appends it.
+    #[inline]
     pub(super) fn push_new<P>(
         &mut self,
         entries: &mut Entries<P>,
@@ -90,6 +96,7 @@ impl List {
     }
 
     /// Makes `id`, whose own links are set, the tail.
+    #[inline]
     fn join<P>(&mut self, entries: &mut Entries<P>, id: EntryId) {
         match self.tail.some() {
             Some(tail) => entries[tail].next = id,
@@ -100,6 +107,7 @@ impl List {
     }
 
     /// Joins the two neighbours of an entry that leaves.
+    #[inline]
     pub(super) fn close<P>(&mut self, entries: &mut Entries<P>, prev: EntryId, next: EntryId) {
         match prev.some() {
             Some(prev) => entries[prev].next = next,
@@ -133,6 +141,7 @@ impl Bucket {
     };
 
     /// Sees to it that the bound covers a deadline about to enter.
+    #[inline]
     pub(super) fn cover(&mut self, deadline: Tick) {
         if self.list.len == 0 || deadline < self.bound {
             self.bound = deadline;

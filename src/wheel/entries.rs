@@ -48,11 +48,13 @@ impl EntryId {
     /// The end of a list.
     pub(super) const NONE: Self = Self(u32::MAX);
 
+    #[inline]
     pub(super) fn is_none(self) -> bool {
         self == Self::NONE
     }
 
     /// This id unless it is [`NONE`](Self::NONE).
+    #[inline]
     pub(super) fn some(self) -> Option<Self> {
         (!self.is_none()).then_some(self)
     }
@@ -67,6 +69,7 @@ impl EntryId {
         self.0
     }
 
+    #[inline]
     #[allow(
         clippy::cast_possible_truncation,
         reason = "a page has 2^12 entries and there are less than 2^20 pages"
@@ -75,10 +78,12 @@ impl EntryId {
         Self(page << PAGE_BITS | offset as u32)
     }
 
+    #[inline]
     fn page(self) -> usize {
         (self.0 >> PAGE_BITS) as usize
     }
 
+    #[inline]
     fn offset(self) -> usize {
         self.0 as usize & (PAGE - 1)
     }
@@ -101,6 +106,7 @@ impl<P> Entries<P> {
         self.pages.iter().map(Slab::capacity).sum()
     }
 
+    #[inline]
     pub(super) fn insert(&mut self, entry: Entry<P>) -> EntryId {
         let page = match self.open.last() {
             Some(&page) => page,
@@ -115,6 +121,7 @@ impl<P> Entries<P> {
         EntryId::new(page, offset)
     }
 
+    #[inline]
     pub(super) fn remove(&mut self, id: EntryId) -> Entry<P> {
         let slab = &mut self.pages[id.page()];
         let entry = slab.remove(id.offset());
@@ -125,6 +132,7 @@ impl<P> Entries<P> {
         entry
     }
 
+    #[inline]
     pub(super) fn get(&self, id: EntryId) -> Option<&Entry<P>> {
         self.pages.get(id.page())?.get(id.offset())
     }
@@ -142,7 +150,7 @@ impl<P> Entries<P> {
         for &page in &self.open {
             let slab = &mut self.pages[page as usize];
             let room = (PAGE - slab.len()).min(missing);
-            slab.reserve(room);
+            slab.reserve_exact(room);
             missing -= room;
         }
         while missing > 0 {
@@ -199,11 +207,6 @@ impl<P> Entries<P> {
         *self = old;
     }
 
-    /// All entries, in no particular order.
-    pub(super) fn into_entries(self) -> impl Iterator<Item = Entry<P>> {
-        self.pages.into_iter().flatten().map(|(_, entry)| entry)
-    }
-
     #[cold]
     fn add_page(&mut self) -> u32 {
         let page = u32::try_from(self.pages.len()).unwrap_or(MAX_PAGES);
@@ -225,12 +228,14 @@ impl<P> Entries<P> {
 impl<P> Index<EntryId> for Entries<P> {
     type Output = Entry<P>;
 
+    #[inline]
     fn index(&self, id: EntryId) -> &Entry<P> {
         &self.pages[id.page()][id.offset()]
     }
 }
 
 impl<P> IndexMut<EntryId> for Entries<P> {
+    #[inline]
     fn index_mut(&mut self, id: EntryId) -> &mut Entry<P> {
         &mut self.pages[id.page()][id.offset()]
     }

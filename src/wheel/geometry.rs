@@ -74,21 +74,25 @@ impl Geometry {
     }
 
     /// The lowest bit of the field of `level`: one slot of it lasts `2^shift` ticks.
+    #[inline]
     pub(super) const fn shift(self, level: u32) -> u32 {
         self.base_bits + self.slot_bits * level
     }
 
     /// The number of the slot-wide stretch of time at `level` in which `tick` lies.
+    #[inline]
     pub(super) const fn value(self, level: u32, tick: Tick) -> u64 {
         tick.count() >> self.shift(level)
     }
 
     /// Where in the ring of `level` the bucket of `tick` lies.
+    #[inline]
     pub(super) const fn slot(self, level: u32, tick: Tick) -> usize {
         self.slot_of_value(self.value(level, tick))
     }
 
     /// Where in a ring the bucket of a `value` lies.
+    #[inline]
     #[allow(
         clippy::cast_possible_truncation,
         reason = "at most seven bits are left"
@@ -117,6 +121,7 @@ impl Geometry {
     /// A distance below one block means adjacent blocks, two blocks or more means more than
     /// adjacent. Hence the length of the distance gives the level, or the one above it, and one
     /// comparison decides between the two.
+    #[inline]
     pub(super) fn level(self, elapsed: Tick, deadline: Tick) -> u32 {
         debug_assert!(elapsed < deadline, "only what lies ahead has a level");
         let distance = deadline.count() - elapsed.count();
@@ -127,6 +132,7 @@ impl Geometry {
     }
 
     /// `bits / slot_bits` for what can be the length of a tick.
+    #[inline]
     const fn divide(self, bits: u32) -> u32 {
         (bits * self.reciprocal) >> 16
     }

@@ -1,16 +1,7 @@
-//! The wheel itself: entries, levels, the due list, and the turn that moves one to the other.
+//! The wheel itself: entries, levels and the due list. What a turn does is in `advance.rs`.
 //!
 //! Its indices are trusted: an [`EntryId`] must be of an entry that is still in the wheel. Who
 //! cannot promise that takes [`Wheel`](crate::Wheel), whose keys carry a generation.
-//!
-//! # How a turn works
-//!
-//! 1. While some bucket's bound is not after `now`: detach the earliest, move what is due to the
-//!    due list, set the rest aside. Buckets that lie ahead are not touched, at whatever level.
-//! 2. Only now set `elapsed` to `now`, and place the rest by it: once, and strictly lower. Doing
-//!    it earlier would let two rounds share a slot.
-//! 3. Relink ahead: move a portion of each upper level's next bucket down, in proportion to the
-//!    time that passed, so that it is empty when its time comes and no turn has to move it whole.
 //!
 //! # Invariants
 //!
@@ -27,10 +18,9 @@
 
 use crate::tick::Tick;
 use crate::wheel::agenda::Agenda;
-use crate::wheel::bucket::{Bucket, BucketId, List};
+use crate::wheel::bucket::{BucketId, List};
 use crate::wheel::entries::{Entries, EntryId};
 use crate::wheel::geometry::Geometry;
-use crate::wheel::turn::Turn;
 
 /// A hierarchical wheel with trusted indices.
 #[derive(Debug)]
@@ -46,11 +36,6 @@ pub(crate) struct Hierarchy<P> {
 /// Moving so few at once takes some microseconds: not worth moving them early, as most of them
 /// will be removed before their time.
 const SMALL: u32 = 64;
-
-/// The most that one turn relinks ahead, 0.2 to 0.4 ms of work on a wheel larger than the caches.
-/// At a millisecond per turn a level needs this many only if it holds four million entries per
-/// second; a wheel that is turned more rarely does the remainder when the bucket's time comes.
-const MOST_RELINKED: u32 = 4096;
 
 impl<P> Hierarchy<P> {
     /// An empty wheel whose time is `start`. Allocates nothing.
@@ -119,6 +104,7 @@ impl<P> Hierarchy<P> {
     }
 
     /// Adds an entry; one whose deadline has been reached goes straight to the due list.
+    #[inline]
     pub(crate) fn insert(&mut self, deadline: Tick, payload: P) -> EntryId {
         if deadline <= self.elapsed {
             let due = BucketId::DUE;
@@ -132,6 +118,7 @@ impl<P> Hierarchy<P> {
     }
 
     /// Takes an entry out, whether due or not.
+    #[inline]
     pub(crate) fn remove(&mut self, id: EntryId) -> P {
         let entry = self.entries.remove(id);
         self.close(entry.bucket, entry.prev, entry.next);
@@ -139,6 +126,7 @@ impl<P> Hierarchy<P> {
     }
 
     /// Gives an entry another deadline, whether it is due or not.
+    #[inline]
     pub(crate) fn reset(&mut self, id: EntryId, deadline: Tick) {
         let to = if deadline <= self.elapsed {
             BucketId::DUE
@@ -154,23 +142,6 @@ impl<P> Hierarchy<P> {
         } else if !to.is_due() {
             self.agenda.bucket_mut(to).cover(deadline);
         }
-    }
-
-    /// Moves time to `now` and what is due by then to the due list. Does nothing if `now` is not
-    /// ahead.
-    ///
-    /// `keep` is asked for each entry that is not due in the buckets that are looked at; those it
-    /// refuses leave the wheel. It must not panic.
-    pub(crate) fn advance(&mut self, now: Tick, keep: impl FnMut(&P) -> bool) -> Turn {
-        let mut turn = Turn::at(self.elapsed.max(now));
-        if now > self.elapsed {
-            let rest = self.fire(now, keep, &mut turn);
-            let from = core::mem::replace(&mut self.elapsed, now);
-            turn.cascaded = self.place(rest);
-            turn.relinked = self.relink_ahead(from);
-        }
-        turn.next = self.next_deadline();
-        turn
     }
 
     /// Takes the entry that has been on the due list for the longest.
@@ -230,15 +201,6 @@ impl<P> Hierarchy<P> {
         self.entries.clear();
     }
 
-    /// Takes all entries out, in no particular order; time and levels stay.
-    pub(crate) fn drain(&mut self) -> impl Iterator<Item = (Tick, P)> + use<P> {
-        self.agenda.clear();
-        self.due = List::EMPTY;
-        core::mem::replace(&mut self.entries, Entries::new())
-            .into_entries()
-            .map(|entry| (entry.deadline, entry.payload))
-    }
-
     /// All entries, in no particular order.
     pub(super) fn iter(&self) -> impl Iterator<Item = (EntryId, Tick, &P)> {
         self.entries
@@ -280,106 +242,9 @@ impl<P> Hierarchy<P> {
         best.map(|(_, _, id)| id)
     }
 
-    /// Moves everything due at `now` to the due list and gives the chain of what else was in the
-    /// buckets touched.
-    fn fire(&mut self, now: Tick, mut keep: impl FnMut(&P) -> bool, turn: &mut Turn) -> Chain {
-        let mut rest = Chain::EMPTY;
-        while let Some((bound, bucket)) = self.agenda.next(self.elapsed) {
-            if bound > now {
-                break;
-            }
-            let mut cursor = self.agenda.detach(bucket).list.head;
-            while let Some(id) = cursor.some() {
-                let entry = &self.entries[id];
-                cursor = entry.next;
-                if entry.deadline <= now {
-                    self.due.push(&mut self.entries, id, BucketId::DUE);
-                    turn.fired += 1;
-                } else if keep(&entry.payload) {
-                    rest.push(&mut self.entries, id);
-                } else {
-                    self.entries.remove(id);
-                    turn.dropped += 1;
-                }
-            }
-        }
-        rest
-    }
-
-    /// Places the entries of a chain by the time it is now and counts those that changed place.
-    fn place(&mut self, chain: Chain) -> usize {
-        let mut cascaded = 0;
-        let mut cursor = chain.head;
-        while let Some(id) = cursor.some() {
-            let entry = &self.entries[id];
-            let (from, deadline) = (entry.bucket, entry.deadline);
-            // The tail of the chain may still point to where it was.
-            cursor = if id == chain.tail {
-                EntryId::NONE
-            } else {
-                entry.next
-            };
-            let to = self.agenda.place(self.elapsed, deadline);
-            debug_assert!(
-                to.level() < from.level() || (to == from && to.level() == 0),
-                "a bucket is touched after its start, so its entries go strictly lower"
-            );
-            cascaded += usize::from(to != from);
-            self.link(id, to, deadline);
-        }
-        cascaded
-    }
-
-    /// Moves down portions of the next bucket of each level and counts what moved.
-    fn relink_ahead(&mut self, from: Tick) -> usize {
-        let geometry = self.agenda.geometry();
-        let mut budget = MOST_RELINKED;
-        // The lower the level, the sooner its next bucket is due to be empty.
-        for level in (1_u32..).take(self.levels().saturating_sub(1)) {
-            let value = geometry.value(level, self.elapsed);
-            let (Some(begin), Some(end)) = (
-                geometry.start(level, value),
-                geometry.start(level, value + 1),
-            ) else {
-                continue;
-            };
-            let id = BucketId::new(level, geometry.slot_of_value(value + 1));
-            let Bucket { list, .. } = *self.agenda.bucket(id);
-            if list.len > self.small {
-                let portion = portion(list.len, from.max(begin), self.elapsed, end).min(budget);
-                self.relink(id, portion);
-                budget -= portion;
-            }
-        }
-        (MOST_RELINKED - budget) as usize
-    }
-
-    /// Moves `count` entries of a bucket in which nothing is due to lower levels.
-    fn relink(&mut self, from: BucketId, count: u32) {
-        let mut list = self.agenda.bucket(from).list;
-        for _ in 0..count {
-            let id = list.head;
-            let entry = &self.entries[id];
-            list.head = entry.next;
-            list.len -= 1;
-            let deadline = entry.deadline;
-            let to = self.agenda.place(self.elapsed, deadline);
-            debug_assert!(to.level() < from.level(), "the next bucket fits lower");
-            self.link(id, to, deadline);
-        }
-        match list.head.some() {
-            Some(head) => self.entries[head].prev = EntryId::NONE,
-            None => {
-                list = List::EMPTY;
-                self.agenda.vacate(from);
-            }
-        }
-        // The bound stays: it may be that of an entry that has moved, but is none too late.
-        self.agenda.bucket_mut(from).list = list;
-    }
-
     /// Appends an entry that is in no list to the list `to`.
-    fn link(&mut self, id: EntryId, to: BucketId, deadline: Tick) {
+    #[inline]
+    pub(super) fn link(&mut self, id: EntryId, to: BucketId, deadline: Tick) {
         let list = if to.is_due() {
             &mut self.due
         } else {
@@ -389,6 +254,7 @@ impl<P> Hierarchy<P> {
     }
 
     /// Closes the gap that an entry leaves in the list `from`.
+    #[inline]
     fn close(&mut self, from: BucketId, prev: EntryId, next: EntryId) {
         if from.is_due() {
             self.due.close(&mut self.entries, prev, next);
@@ -400,34 +266,4 @@ impl<P> Hierarchy<P> {
             self.agenda.vacate(from);
         }
     }
-}
-
-/// A singly linked chain of entries between two places.
-struct Chain {
-    head: EntryId,
-    tail: EntryId,
-}
-
-impl Chain {
-    const EMPTY: Self = Self {
-        head: EntryId::NONE,
-        tail: EntryId::NONE,
-    };
-
-    fn push<P>(&mut self, entries: &mut Entries<P>, id: EntryId) {
-        match self.tail.some() {
-            Some(tail) => entries[tail].next = id,
-            None => self.head = id,
-        }
-        self.tail = id;
-    }
-}
-
-/// How many of `len` entries to move now, so that the last is moved by `end` if as many are moved
-/// per tick from `begin` on.
-fn portion(len: u32, begin: Tick, now: Tick, end: Tick) -> u32 {
-    let passed = u128::from(now.count() - begin.count());
-    let period = u128::from(end.count() - begin.count());
-    let share = (u128::from(len) * passed).div_ceil(period);
-    u32::try_from(share).map_or(len, |share| share.min(len))
 }

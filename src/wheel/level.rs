@@ -24,29 +24,35 @@ impl Level {
         }
     }
 
+    #[inline]
     pub(super) fn bucket(&self, slot: usize) -> &Bucket {
         &self.buckets[slot & (RING - 1)]
     }
 
+    #[inline]
     pub(super) fn bucket_mut(&mut self, slot: usize) -> &mut Bucket {
         &mut self.buckets[slot & (RING - 1)]
     }
 
+    #[inline]
     pub(super) fn mark(&mut self, slot: usize) {
         self.occupied |= 1 << slot;
     }
 
+    #[inline]
     pub(super) fn unmark(&mut self, slot: usize) {
         self.occupied &= !(1 << slot);
     }
 
     /// Empties the bucket at `slot` and gives what was in it.
+    #[inline]
     pub(super) fn detach(&mut self, slot: usize) -> Bucket {
         self.unmark(slot);
         core::mem::replace(self.bucket_mut(slot), Bucket::EMPTY)
     }
 
     /// The first occupied slot in ring order from `current`.
+    #[inline]
     pub(super) fn first_from(&self, current: usize) -> Option<usize> {
         let ahead = self.occupied >> current << current;
         // Slots before the current one belong to the block after: time comes to them last.

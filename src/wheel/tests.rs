@@ -1,4 +1,21 @@
 //! The wheel against its model: random actions, checked after every one.
+//!
+//! These tests and the ones beside them were seen to fail when
+//!
+//! * a slot was off by one; a level one too high or one too low; the ring order was forgotten;
+//! * a bound was not lowered by an insertion, by a reset within the bucket, or was kept from before
+//!   the bucket was empty; relinking ahead wrote a wrong bound;
+//! * `elapsed` was set to `now` before the buckets were looked at, or after the rest was placed;
+//! * an entry fired a tick early, or a tick late;
+//! * removing or relinking the last entry of a bucket left its mark; removing left a link; relinking
+//!   left the link before the new head; the chain of the rest was not ended at its tail;
+//! * relinking took the bucket after the next, too few entries, more than its bound, or the few of
+//!   a small bucket;
+//! * equal deadlines came by place instead of insertion; a turn's entries were not sorted; the due
+//!   list was popped from its tail; peeking looked at the lowest level only;
+//! * a stale key was accepted; a compaction was not noted, noted only once, or not asked about;
+//! * stale items stayed at the head of the order, or were never cleaned up; a full page that had
+//!   room again was not used.
 
 #![forbid(unsafe_code)]
 

@@ -48,6 +48,7 @@ const TABLE: &[Row] = &[
     row("clock/*",          &["tick"],                                                   &["unsafe"]),
     row("driver/shared",    &["sync/*", "primitive/*", "tick", "error"],                 &["tokio", "Instant", "std::time", "unsafe"]),
     row("driver/core",      &["driver/shared", "driver/wake_list", "wheel/*", "sync/*", "tick", "error"], &["tokio", "Instant", "std::time", "unsafe"]),
+    row("driver/turn",      &["driver/core", "driver/shared", "driver/wake_list", "primitive/*", "sync/*", "tick", "error"], &["tokio", "Instant", "std::time", "unsafe"]),
     row("driver/wake_list", &["driver/shared", "wheel/*", "sync/*", "tick", "error"],    &["tokio", "Instant", "std::time", "unsafe"]),
     row("driver/*",         &["driver/*", "sync/*", "primitive/*", "clock", "tick", "error"], &["unsafe"]),
     row("timer/*",          &["driver/*", "sync/*", "clock", "tick", "error"],           &["unsafe", "Sleep", "Timeout", "Interval"]),
@@ -74,8 +75,6 @@ const ONLY_IN: &[(&str, &str)] = &[
 /// Paths that are exempt from [`ONLY_IN`], each with its module.
 const EXEMPT: &[(&str, &str)] = &[
     ("std::sync::OnceLock", "clock"), // the origin of time, set once
-    ("loom", "lib"),                  // #[cfg(loom)]: what the models see
-    ("loom", "driver"),               // #[cfg(not(loom))]: the half that stands on Tokio
 ];
 
 #[test]

@@ -52,6 +52,8 @@ fn planted_violations_are_caught_in_every_disguise() {
         ("sleep", "use std::sync::Mutex;", "sleep: `std::sync` belongs into primitive/*"),
         ("clock", "use std::sync::{Arc, OnceLock};", "clock: `std::sync` belongs into primitive/*"),
         ("sync/node", "use core::cell::UnsafeCell;", "sync/node: `core::cell::UnsafeCell` belongs into primitive/*"),
+        ("sync/node", "fn f() { loom::thread::yield_now(); }", "sync/node: `loom` belongs into primitive/*"),
+        ("sync/node", "const N: u8 = if cfg!(loom) { 2 } else { 64 }; use loom::cell;", "sync/node: `loom` belongs into primitive/*"),
         ("time", "pub fn logic() {}", "time: must not contain `fn`"),
         ("gadget", "", "gadget: has no row; add one"),
         ("tick", "#[cfg(not(test))] use tokio::time;", "tick: must not contain `tokio`"),
@@ -78,6 +80,7 @@ fn innocent_code_raises_no_complaint() {
         ("driver/core", "use crate::{sync::node::Node, wheel::level, tick::Tick};"),
         ("clock", "use std::sync::OnceLock;"),
         ("lib", "#[cfg(loom)] pub mod loom_only { pub use crate::sync::node; }"),
+        ("sync/node", "#[cfg(not(loom))] const PAGES: usize = 64; const PAGE: usize = if cfg!(loom) { 2 } else { 64 };"),
         ("tick", "const RAW: &str = r#\"async \" unsafe\"#; const BYTE: u8 = b'\\''; const QUOTE: char = '\"';"),
     ] {
         assert_eq!(complaints_about(module, text), [""; 0], "{text}");

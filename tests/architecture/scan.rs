@@ -154,22 +154,22 @@ fn character(text: &str) -> Option<usize> {
     text[end..].starts_with('\'').then_some(end + 1)
 }
 
-/// Leaves out what `#[cfg(test)]`, or any cfg that asks for `test`, stands before.
+/// Leaves out each `#[cfg(…)]` and `cfg!(…)`, and the item behind one that asks for `test`.
 fn without_tests(tokens: Vec<String>) -> Vec<String> {
     let mut kept = Vec::new();
     let mut at = 0;
     while at < tokens.len() {
-        if tokens[at] == "#" && tokens.get(at + 1).is_some_and(|token| token == "[") {
+        if tokens[at..].starts_with(&["cfg", "!"].map(str::to_owned)) {
+            at = closing(&tokens, at + 2);
+        } else if tokens[at..].starts_with(&["#", "[", "cfg"].map(str::to_owned)) {
             let end = closing(&tokens, at + 1);
-            let attribute = &tokens[at..end];
-            let asks = |word: &str| attribute.iter().any(|token| token == word);
-            if asks("cfg") && asks("test") && !asks("not") {
-                at = item_end(&tokens, end);
-                continue;
-            }
+            let asks = |word: &str| tokens[at..end].iter().any(|token| token == word);
+            let is_test = asks("test") && !asks("not");
+            at = if is_test { item_end(&tokens, end) } else { end };
+        } else {
+            kept.push(tokens[at].clone());
+            at += 1;
         }
-        kept.push(tokens[at].clone());
-        at += 1;
     }
     kept
 }

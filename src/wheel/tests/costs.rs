@@ -198,3 +198,31 @@ fn clearing_keeps_the_room_and_a_panicking_drop_leaves_a_sound_wheel() {
     wheel.insert(Tick::new(1), Grumpy(false));
     assert_eq!(wheel.advance(Tick::new(1)).fired, 1);
 }
+
+#[test]
+fn a_wheel_whose_keys_start_elsewhere_knows_no_foreign_key() {
+    let new = |first| Wheel::with_first_sequence(Geometry::STANDARD, Tick::ZERO, first);
+    let (mut one, mut two) = (new(0), new(1 << 40));
+    let keys: Vec<_> = (0..10).map(|n| one.insert(Tick::new(n), n)).collect();
+    for n in 0..10 {
+        two.insert(Tick::new(n), n);
+    }
+    for key in keys {
+        assert_eq!(two.get(key), None);
+        assert!(!two.reset(key, Tick::new(5)));
+        assert_eq!(two.remove(key), None);
+    }
+    assert_eq!(two.len(), 10);
+}
+
+#[test]
+fn reserving_takes_the_room_at_once_and_insertion_takes_no_more() {
+    let mut wheel = Wheel::new();
+    wheel.reserve(10_000);
+    let capacity = wheel.capacity();
+    assert!(capacity >= 10_000);
+    for n in 0..10_000 {
+        wheel.insert(Tick::new(n), n);
+    }
+    assert_eq!(wheel.capacity(), capacity);
+}

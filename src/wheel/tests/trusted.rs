@@ -87,25 +87,6 @@ fn a_due_entry_can_be_removed_and_reset_until_it_is_popped() {
     assert_eq!(wheel.next_deadline(), Some(Tick::new(12)));
 }
 
-#[test]
-fn draining_gives_every_entry_once_and_leaves_a_wheel_that_works() {
-    let mut wheel = small();
-    for n in 0..200 {
-        wheel.insert(Tick::new(u64::from(n) * 7), n);
-    }
-    wheel.advance(Tick::new(300), |_| true);
-    let mut all: Vec<_> = wheel.drain().collect();
-    all.sort_unstable();
-    assert!(
-        all.into_iter()
-            .eq((0..200).map(|n| (Tick::new(u64::from(n) * 7), n)))
-    );
-    wheel.assert_valid();
-    wheel.insert(Tick::new(301), 0);
-    assert_eq!(wheel.advance(Tick::new(301), |_| true).fired, 1);
-    wheel.assert_valid();
-}
-
 proptest! {
     /// Sweeping must never lose an entry that is wanted, nor fire one twice.
     #[test]
