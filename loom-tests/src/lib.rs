@@ -32,6 +32,10 @@ pub fn spawn<R: 'static>(f: impl FnOnce() -> R + 'static) -> loom::thread::JoinH
 }
 
 /// Waits for a thread of the model and gives what it returned.
+///
+/// # Panics
+///
+/// If the thread did.
 pub fn join<R>(thread: loom::thread::JoinHandle<R>) -> R {
     match thread.join() {
         Ok(result) => result,

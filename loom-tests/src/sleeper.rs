@@ -110,6 +110,10 @@ impl Sleeper {
     }
 
     /// Arms it.
+    ///
+    /// # Panics
+    ///
+    /// If it is armed already.
     pub fn arm(&mut self, world: &World, hand: &mut Hand) {
         assert!(self.node.is_none());
         let waker = self.waker();

@@ -65,7 +65,7 @@ fn linked(deadline: u64) -> (Arc<World>, Hand, Sleeper) {
 /// Seen to catch: `cancel-forgets-armed`.
 #[test]
 fn a_timer_cancelled_while_it_is_drained_is_given_back() {
-    explore("cancel ∥ drain", TWO, 1, || {
+    explore("cancel ∥ drain", TWO, 30, || {
         let (world, hand, mut first, sleeper) = queued(10);
         assert!(cancel_and_arm_while_turning(
             &world,
@@ -78,10 +78,12 @@ fn a_timer_cancelled_while_it_is_drained_is_given_back() {
 }
 
 /// M3 with the node armed again: in the inbox, in the wheel or out of both.
+///
+/// Seen to catch: `drained-gives-up`.
 #[test]
 fn a_node_armed_again_while_it_is_drained_is_not_lost() {
     for again in [10, 7, 20] {
-        explore("cancel, arm ∥ drain", TWO, 1, move || {
+        explore("cancel, arm ∥ drain", TWO, 3000, move || {
             let (world, hand, mut first, sleeper) = queued(10);
             cancel_and_arm_while_turning(&world, sleeper, hand, Some(again), &mut [&mut first]);
         });
@@ -93,7 +95,7 @@ fn a_node_armed_again_while_it_is_drained_is_not_lost() {
 /// Seen to catch: `cancel-ignores-firing`.
 #[test]
 fn exactly_one_of_fire_and_cancel_wins() {
-    explore("cancel ∥ fire", TWO, 1, || {
+    explore("cancel ∥ fire", TWO, 50, || {
         let (world, hand, sleeper) = linked(10);
         world.set_clock(10);
         cancel_and_arm_while_turning(&world, sleeper, hand, None, &mut []);
@@ -107,7 +109,7 @@ fn exactly_one_of_fire_and_cancel_wins() {
 #[test]
 fn a_node_armed_again_while_it_fires_is_not_lost() {
     for again in [10, 12, 30] {
-        explore("cancel, arm ∥ fire", TWO, 1, move || {
+        explore("cancel, arm ∥ fire", TWO, 1500, move || {
             let (world, hand, sleeper) = linked(10);
             world.set_clock(10);
             cancel_and_arm_while_turning(&world, sleeper, hand, Some(again), &mut []);
@@ -121,7 +123,7 @@ fn a_node_armed_again_while_it_fires_is_not_lost() {
 #[test]
 fn a_timer_cancelled_while_it_is_placed_anew_is_given_back() {
     for again in [None, Some(12), Some(20), Some(40)] {
-        explore("cancel, arm ∥ later", TWO, 1, move || {
+        explore("cancel, arm ∥ later", TWO, 20, move || {
             let (world, hand, mut sleeper) = linked(10);
             sleeper.reset(&world, &hand, 20);
             world.set_clock(10);
@@ -142,7 +144,7 @@ fn a_timer_cancelled_while_it_is_placed_anew_is_given_back() {
 #[test]
 fn a_timer_cancelled_while_its_bucket_is_swept_is_given_back() {
     for again in [None, Some(31), Some(40), Some(28)] {
-        explore("cancel, arm ∥ sweep", TWO, 1, move || {
+        explore("cancel, arm ∥ sweep", TWO, 6, move || {
             let (world, mut hand, sleeper) = linked(31);
             let mut other = Sleeper::armed(&world, &mut hand, 29);
             world.turn();
@@ -164,7 +166,7 @@ fn a_timer_cancelled_while_its_bucket_is_swept_is_given_back() {
 #[test]
 fn a_timer_cancelled_exactly_is_given_back_or_woken() {
     for clock in [0, 10] {
-        explore("cancel exactly ∥ turn", TWO, 1, move || {
+        explore("cancel exactly ∥ turn", TWO, 15000, move || {
             let (world, mut hand, mut sleeper) = linked(10);
             world.set_clock(clock);
             let canceller = {
@@ -188,9 +190,11 @@ fn a_timer_cancelled_exactly_is_given_back_or_woken() {
 
 /// M9: the node goes through the pool to another thread, which arms it, while the turn looks at
 /// it for the timer it was before.
+///
+/// Seen to catch: `unlink-by-store`.
 #[test]
 fn a_node_that_changes_hands_while_the_turn_looks_is_not_lost() {
-    explore("cancel ∥ arm elsewhere ∥ look", THREE, 100, || {
+    explore("cancel ∥ arm elsewhere ∥ look", THREE, 2000, || {
         let (world, mut hand, mut sleeper) = linked(10);
         world.set_clock(10);
         let canceller = {

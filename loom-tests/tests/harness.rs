@@ -1,6 +1,10 @@
 //! The harness itself: a race that is planted is found.
 
 #![cfg(loom)]
+#![allow(
+    clippy::arc_with_non_send_sync,
+    reason = "the threads of a model share one thread of the system"
+)]
 
 use std::sync::Arc;
 
@@ -64,10 +68,10 @@ fn an_exchange_after_a_load_is_tried_before_the_load_of_another_thread() {
             })
         };
         let outcome = word.load(Ordering::Relaxed) as usize;
-        seen[outcome].store(true, std::sync::atomic::Ordering::Relaxed);
+        seen[outcome].store(true, Ordering::Relaxed);
         join(other);
     });
     for outcome in &*outcomes {
-        assert!(outcome.load(std::sync::atomic::Ordering::Relaxed));
+        assert!(outcome.load(Ordering::Relaxed));
     }
 }

@@ -43,21 +43,23 @@ fn reset_while_turning(old: u64, before: Option<u64>, moves: &'static [u64], clo
 /// Seen to catch: `reset-without-push`.
 #[test]
 fn a_timer_moved_earlier_while_it_fires_is_not_lost() {
-    explore("reset to the past ∥ fire", TWO, 20, || {
+    explore("reset to the past ∥ fire", TWO, 3000, || {
         reset_while_turning(10, None, &[8], 10);
     });
-    explore("reset to the past ∥ turn", TWO, 20, || {
+    explore("reset to the past ∥ turn", TWO, 400, || {
         reset_while_turning(20, None, &[8], 10);
     });
-    explore("reset earlier ∥ turn", TWO, 20, || {
+    explore("reset earlier ∥ turn", TWO, 350, || {
         reset_while_turning(20, None, &[15], 10);
     });
 }
 
 /// M6: moved later while it is due for the old deadline.
+///
+/// Seen to catch: `elapsed-runs-ahead`.
 #[test]
 fn a_timer_moved_later_while_it_fires_is_not_early() {
-    explore("reset later ∥ fire", TWO, 2, || {
+    explore("reset later ∥ fire", TWO, 8, || {
         reset_while_turning(10, None, &[20], 10);
     });
 }
@@ -67,7 +69,7 @@ fn a_timer_moved_later_while_it_fires_is_not_early() {
 /// Seen to catch: `look-ignores-deadline`.
 #[test]
 fn a_timer_moved_later_while_it_is_placed_anew_is_not_lost() {
-    explore("reset later ∥ later", TWO, 2, || {
+    explore("reset later ∥ later", TWO, 25, || {
         let wakes = reset_while_turning(10, Some(20), &[30], 10);
         assert_eq!(wakes, 1, "it was moved before, so nothing was due");
     });
@@ -80,21 +82,23 @@ fn a_timer_moved_later_while_it_is_placed_anew_is_not_lost() {
 /// `reset-without-rmw`.
 #[test]
 fn a_timer_moved_earlier_while_its_bound_is_raised_is_not_lost() {
-    explore("reset earlier ∥ later", TWO, 20, || {
+    explore("reset earlier ∥ later", TWO, 800, || {
         reset_while_turning(10, Some(30), &[12], 10);
     });
-    explore("reset to the past ∥ later", TWO, 20, || {
+    explore("reset to the past ∥ later", TWO, 5000, || {
         reset_while_turning(10, Some(30), &[9], 10);
     });
 }
 
 /// I4 twice: earlier, and earlier again or later.
+///
+/// Seen to catch: `look-settles-too-soon`, `reset-reads-too-soon`.
 #[test]
 fn a_timer_moved_twice_while_its_bound_is_raised_is_not_lost() {
-    explore("reset earlier, earlier ∥ later", TWO, 20, || {
+    explore("reset earlier, earlier ∥ later", TWO, 15000, || {
         reset_while_turning(10, Some(30), &[20, 12], 10);
     });
-    explore("reset earlier, later ∥ later", TWO, 20, || {
+    explore("reset earlier, later ∥ later", TWO, 2500, || {
         reset_while_turning(10, Some(30), &[12, 20], 10);
     });
 }
@@ -119,7 +123,7 @@ fn queued(in_place: bool) -> (Arc<World>, Hand, Sleeper, Sleeper) {
 #[test]
 fn a_timer_moved_earlier_while_it_is_drained_is_not_lost() {
     for (in_place, moved) in [(false, 20), (false, 7), (false, 3), (true, 12)] {
-        explore("reset earlier ∥ drain", TWO, 20, move || {
+        explore("reset earlier ∥ drain", TWO, 700, move || {
             let (world, hand, mut first, mut sleeper) = queued(in_place);
             let mover = {
                 let world = Arc::clone(&world);
@@ -141,7 +145,7 @@ fn a_timer_moved_earlier_while_it_is_drained_is_not_lost() {
 /// Seen to catch: `ring-forgotten`.
 #[test]
 fn a_timer_moved_before_the_next_deadline_while_it_is_queued_is_not_lost() {
-    explore("reset earlier ∥ arm", TWO, 2, || {
+    explore("reset earlier ∥ arm", TWO, 70, || {
         let (world, hand, mut first, mut sleeper) = queued(false);
         let mover = {
             let world = Arc::clone(&world);
@@ -160,9 +164,11 @@ fn a_timer_moved_before_the_next_deadline_while_it_is_queued_is_not_lost() {
 }
 
 /// The whole life of a timer against one turn: armed, moved, cancelled.
+///
+/// Seen to catch: `cancel-keeps-waker`.
 #[test]
 fn a_timer_armed_moved_and_cancelled_during_a_turn_leaves_nothing_behind() {
-    explore("arm, reset, cancel ∥ turn", TWO, 20, || {
+    explore("arm, reset, cancel ∥ turn", TWO, 15000, || {
         let world = World::open(0);
         let mut hand = Hand::new();
         let mut other = Sleeper::armed(&world, &mut hand, 10);

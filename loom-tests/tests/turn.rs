@@ -29,7 +29,7 @@ fn work_off(lock: &TurnLock<u32>, work: &AtomicU32) {
 /// `release-without-release`.
 #[test]
 fn a_note_left_while_the_lock_is_given_back_is_answered() {
-    explore("note ∥ release", TWO, 20, || {
+    explore("note ∥ release", TWO, 250, || {
         let shared = Arc::new((TurnLock::new(0), AtomicU32::new(0)));
         let asker = {
             let shared = Arc::clone(&shared);
@@ -53,7 +53,7 @@ fn a_note_left_while_the_lock_is_given_back_is_answered() {
 /// Seen to catch: `alarm-not-noted`, `note-without-acquire`, `note-without-release`.
 #[test]
 fn an_alarm_that_goes_off_during_a_turn_is_set_again() {
-    explore("alarm ∥ turn", TWO, 20, || {
+    explore("alarm ∥ turn", TWO, 200, || {
         let world = World::open(0);
         let mut hand = Hand::new();
         let mut one = Sleeper::armed(&world, &mut hand, 10);
@@ -73,9 +73,11 @@ fn an_alarm_that_goes_off_during_a_turn_is_set_again() {
 }
 
 /// The alarm goes off while another thread arms a timer for less.
+///
+/// Seen to catch: `note-answered-by-leaving`.
 #[test]
 fn an_alarm_that_goes_off_while_it_is_moved_is_set_again() {
-    explore("alarm ∥ arm", TWO, 20, || {
+    explore("alarm ∥ arm", TWO, 2500, || {
         let world = World::open(0);
         let mut hand = Hand::new();
         let mut one = Sleeper::armed(&world, &mut hand, 10);
@@ -99,7 +101,7 @@ fn an_alarm_that_goes_off_while_it_is_moved_is_set_again() {
 /// Seen to catch: `paused-turn-drops-rest`.
 #[test]
 fn a_turn_that_pauses_to_wake_is_finished_by_whoever_has_the_lock() {
-    explore("turn ∥ turn", TWO, 20, || {
+    explore("turn ∥ turn", TWO, 1000, || {
         let world = World::open(0);
         let mut hand = Hand::new();
         let mut one = Sleeper::armed(&world, &mut hand, 8);
@@ -151,9 +153,11 @@ fn a_turn_that_leaves_early_leaves_an_alarm_behind() {
 }
 
 /// Everything at once: armed, cancelled and turned on three threads.
+///
+/// Seen to catch: `fire-by-exchange`.
 #[test]
 fn arming_and_cancelling_on_two_threads_during_a_turn_loses_nothing() {
-    explore("arm ∥ cancel ∥ turn", THREE, 100, || {
+    explore("arm ∥ cancel ∥ turn", THREE, 600, || {
         let world = World::open(0);
         let mut hand = Hand::new();
         let mut sleeper = Sleeper::armed(&world, &mut hand, 10);

@@ -26,7 +26,7 @@ fn due() -> (Arc<World>, Hand, Sleeper) {
 /// `replace-without-release`.
 #[test]
 fn a_waker_replaced_while_the_timer_fires_is_woken_or_the_poll_says_fired() {
-    explore("register ∥ fire", TWO, 20, || {
+    explore("register ∥ fire", TWO, 120, || {
         let (world, mut hand, mut sleeper) = due();
         let node = sleeper.node.expect("it is armed");
         let task = Sleeper::new(&world, 0);
@@ -55,7 +55,7 @@ fn a_waker_replaced_while_the_timer_fires_is_woken_or_the_poll_says_fired() {
 /// Seen to catch: `fire-without-release`.
 #[test]
 fn a_poll_that_sees_the_timer_fired_sees_the_time_of_that_turn() {
-    explore("poll ∥ fire", TWO, 5, || {
+    explore("poll ∥ fire", TWO, 130, || {
         let (world, mut hand, mut sleeper) = due();
         let poller = {
             let world = Arc::clone(&world);
@@ -78,7 +78,7 @@ fn a_poll_that_sees_the_timer_fired_sees_the_time_of_that_turn() {
 /// Seen to catch: `fire-ignores-abandoned`.
 #[test]
 fn a_node_left_while_it_fires_is_freed_once() {
-    explore("drop ∥ fire", TWO, 20, || {
+    explore("drop ∥ fire", TWO, 50, || {
         let (world, mut hand, mut sleeper) = due();
         let dropper = {
             let world = Arc::clone(&world);
@@ -99,7 +99,7 @@ fn a_node_left_while_it_fires_is_freed_once() {
 /// Seen to catch: `cancel-without-release`.
 #[test]
 fn a_node_left_while_it_fires_is_not_shared_with_its_next_owner() {
-    explore("poll, drop ∥ fire, arm", TWO, 20, || {
+    explore("poll, drop ∥ fire, arm", TWO, 200, || {
         let (world, mut hand, mut sleeper) = due();
         let dropper = {
             let world = Arc::clone(&world);
@@ -125,7 +125,7 @@ fn a_node_left_while_it_fires_is_not_shared_with_its_next_owner() {
 /// Seen to catch: `abandoned-freed-while-queued`, `drained-ignores-abandoned`.
 #[test]
 fn a_node_left_while_it_fires_and_waits_in_an_inbox_is_freed_once() {
-    explore("reset, drop ∥ fire", TWO, 20, || {
+    explore("reset, drop ∥ fire", TWO, 8000, || {
         let world = World::open(0);
         let mut hand = Hand::new();
         let mut sleeper = Sleeper::armed(&world, &mut hand, 10);
@@ -154,7 +154,7 @@ fn a_node_left_while_it_fires_and_waits_in_an_inbox_is_freed_once() {
 /// Seen to catch: `drained-drops-wlock`.
 #[test]
 fn a_waker_replaced_while_the_node_is_drained_is_the_one_woken() {
-    explore("register ∥ drain", TWO, 10, || {
+    explore("register ∥ drain", TWO, 600, || {
         let world = World::open(0);
         let mut hand = Hand::new();
         let mut first = Sleeper::armed(&world, &mut hand, 5);
