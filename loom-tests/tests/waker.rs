@@ -163,7 +163,6 @@ fn a_waker_replaced_while_the_node_is_drained_is_the_one_woken() {
         let task = Sleeper::new(&world, 7);
         world.set_clock(7);
         let poller = {
-            let world = Arc::clone(&world);
             spawn(move || {
                 let polled = node.node().register(&task.waker());
                 (task, polled)
