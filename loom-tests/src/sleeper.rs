@@ -1,13 +1,13 @@
 //! A sleep without Tokio, the thread that it runs on, and what must hold when all is quiet.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::task::{Wake, Waker};
 
 use cogwheel::Tick;
 use cogwheel::loom_only::node::Polled;
 use cogwheel::loom_only::pool::{Cache, NodeId, Pool};
-use cogwheel::loom_only::shared::Refused;
+use cogwheel::loom_only::shared::{How, Refused};
 use cogwheel::primitive::{AtomicU32, Ordering};
 
 use crate::world::World;
@@ -127,7 +127,7 @@ impl Sleeper {
         match armed {
             Ok(armed) => {
                 self.node = Some(armed.node);
-                if armed.ring {
+                if armed.how == How::Ring {
                     world.turn();
                 }
             }
@@ -191,7 +191,7 @@ impl Sleeper {
             return self.arm(world, hand);
         };
         let waker = self.waker();
-        match world.shared.node(node).register(&waker) {
+        match node.node().register(&waker) {
             Polled::Armed => {}
             Polled::Fired if self.deadline <= world.shared.elapsed() => {
                 assert!(
@@ -299,12 +299,11 @@ pub fn assert_nodes_are_free(pool: &Pool, hands: &mut [&mut Hand]) {
     }
     let all = pool.nodes();
     let mut cache = Cache::new();
-    let free: BTreeSet<u32> = (0..all)
-        .map(|_| pool.take(&mut cache, Tick::MAX).index())
+    let free: BTreeMap<u32, NodeId> = (0..all)
+        .map(|_| pool.take(&mut cache, Tick::MAX))
+        .map(|node| (node.index(), node))
         .collect();
     assert_eq!(free.len(), all as usize, "no node is free twice: {free:?}");
     assert_eq!(pool.nodes(), all, "no node is lost");
-    for index in free {
-        pool.put_back(NodeId::new(index));
-    }
+    free.into_values().for_each(|node| pool.put_back(node));
 }

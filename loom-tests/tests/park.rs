@@ -25,7 +25,7 @@ fn push_while_parking(before: u64, until: u64, deadline: u64) {
         spawn(move || {
             let shared = &world.shared;
             let sleeper = Sleeper::new(&world, deadline);
-            let node = shared.node(id);
+            let node = id.node();
             let _ = node.arm(sleeper.deadline, sleeper.waker());
             let inbox = shared.inboxes().next().expect("there is one");
             match inbox.push(id, node) {
@@ -44,7 +44,7 @@ fn push_while_parking(before: u64, until: u64, deadline: u64) {
         taken == 1 || !empty || rang || until <= deadline,
         "asleep until {until}, and nobody rang for {deadline}"
     );
-    drop(shared.node(id).cancel());
+    drop(id.node().cancel());
     assert_eq!(sleeper.wakers(), 0);
 }
 

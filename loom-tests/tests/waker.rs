@@ -33,7 +33,7 @@ fn a_waker_replaced_while_the_timer_fires_is_woken_or_the_poll_says_fired() {
         let poller = {
             let world = Arc::clone(&world);
             spawn(move || {
-                let polled = world.shared.node(node).register(&task.waker());
+                let polled = node.node().register(&task.waker());
                 if polled == Polled::Fired {
                     assert!(Tick::new(10) <= world.shared.elapsed(), "I3");
                 }
@@ -105,7 +105,7 @@ fn a_node_left_while_it_fires_is_not_shared_with_its_next_owner() {
             let world = Arc::clone(&world);
             spawn(move || {
                 let node = sleeper.node.expect("it is armed");
-                let _ = world.shared.node(node).register(&sleeper.waker());
+                let _ = node.node().register(&sleeper.waker());
                 sleeper.cancel(&world, &mut hand);
                 (sleeper, hand)
             })
@@ -162,13 +162,10 @@ fn a_waker_replaced_while_the_node_is_drained_is_the_one_woken() {
         let node = sleeper.node.expect("it is armed");
         let task = Sleeper::new(&world, 7);
         world.set_clock(7);
-        let poller = {
-            let world = Arc::clone(&world);
-            spawn(move || {
-                let polled = world.shared.node(node).register(&task.waker());
-                (task, polled)
-            })
-        };
+        let poller = spawn(move || {
+            let polled = node.node().register(&task.waker());
+            (task, polled)
+        });
         world.turn();
         let (task, polled) = join(poller);
         assert!(polled == Polled::Fired || task.wakes() == 1, "lost wake");
