@@ -1,6 +1,6 @@
 //! A sleep without Tokio, the thread that it runs on, and what must hold when all is quiet.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::task::{Wake, Waker};
 
@@ -299,15 +299,11 @@ pub fn assert_nodes_are_free(pool: &Pool, hands: &mut [&mut Hand]) {
     }
     let all = pool.nodes();
     let mut cache = Cache::new();
-    let free: Vec<NodeId> = (0..all).map(|_| pool.take(&mut cache, Tick::MAX)).collect();
-    let distinct: BTreeSet<u32> = free.iter().map(|id| id.index()).collect();
-    assert_eq!(
-        distinct.len(),
-        all as usize,
-        "no node is free twice: {distinct:?}"
-    );
+    let free: BTreeMap<u32, NodeId> = (0..all)
+        .map(|_| pool.take(&mut cache, Tick::MAX))
+        .map(|node| (node.index(), node))
+        .collect();
+    assert_eq!(free.len(), all as usize, "no node is free twice: {free:?}");
     assert_eq!(pool.nodes(), all, "no node is lost");
-    for id in free {
-        pool.put_back(id);
-    }
+    free.into_values().for_each(|node| pool.put_back(node));
 }

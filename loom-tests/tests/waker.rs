@@ -162,12 +162,10 @@ fn a_waker_replaced_while_the_node_is_drained_is_the_one_woken() {
         let node = sleeper.node.expect("it is armed");
         let task = Sleeper::new(&world, 7);
         world.set_clock(7);
-        let poller = {
-            spawn(move || {
-                let polled = node.node().register(&task.waker());
-                (task, polled)
-            })
-        };
+        let poller = spawn(move || {
+            let polled = node.node().register(&task.waker());
+            (task, polled)
+        });
         world.turn();
         let (task, polled) = join(poller);
         assert!(polled == Polled::Fired || task.wakes() == 1, "lost wake");

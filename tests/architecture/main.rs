@@ -49,7 +49,7 @@ const TABLE: &[Row] = &[
     row("driver/shared",    &["sync/*", "primitive/*", "tick", "error"],                 &["tokio", "Instant", "std::time", "unsafe"]),
     row("driver/core",      &["driver/shared", "driver/wake_list", "wheel/*", "sync/*", "tick", "error"], &["tokio", "Instant", "std::time", "unsafe"]),
     row("driver/turn",      &["driver/core", "driver/shared", "driver/wake_list", "primitive/*", "sync/*", "tick", "error"], &["tokio", "Instant", "std::time", "unsafe"]),
-    row("driver/wake_list", &["driver/shared", "wheel/*", "sync/*", "tick", "error"],    &["tokio", "Instant", "std::time", "unsafe"]),
+    row("driver/wake_list", &["driver/shared", "wheel/*", "sync/*", "primitive/*", "tick", "error"], &["tokio", "Instant", "std::time", "unsafe"]),
     row("driver/*",         &["driver/*", "sync/*", "primitive/*", "clock", "tick", "error"], &["unsafe"]),
     row("timer/*",          &["driver/*", "sync/*", "clock", "tick", "error"],           &["unsafe", "Sleep", "Timeout", "Interval"]),
     row("sleep/*",          &["timer/*", "driver/*", "sync/*", "clock", "tick", "error"], &["unsafe", "Timeout", "Interval"]),
