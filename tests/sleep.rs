@@ -382,7 +382,7 @@ async fn completion_and_drop_release_the_waker_at_once() {
 }
 
 #[test]
-fn a_waker_that_is_replaced_while_the_wheel_fires_is_never_lost() {
+fn of_many_wakers_in_a_row_the_last_is_the_one_that_is_woken() {
     watched(|| {
         let runtime = two_workers();
         let timer = timer_of(&runtime);
