@@ -120,3 +120,5 @@
 //! | park, doorbell, alarm | to sleep until a published deadline; that deadline; what ends the sleep |
 //! | fire, cancel, reset | the ends and the moves of a timer |
 //! | idle, linked, queued | owned by nobody who waits; known to the wheel; in an inbox |
+
+#![forbid(unsafe_code)]
