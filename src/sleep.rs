@@ -174,7 +174,9 @@ impl Timer {
 /// * It never completes early: not before the clock of its runtime has reached
 ///   [`deadline`](Self::deadline), to the nanosecond.
 /// * A poll sees time: a sleep whose deadline has passed is complete on its next poll, even if
-///   nothing has turned the wheel since. So a loop that polls without ever yielding ends.
+///   nothing has turned the wheel since. So a loop that polls without ever yielding ends. The first
+///   poll of a deadline that has passed is complete, too, unless all workers have been busy for
+///   more than a second: then it may be the next one.
 /// * It is fused: polled again after completion it is complete again, until it is reset.
 /// * It takes part in Tokio's cooperative budget, as Tokio's own timers do.
 ///
@@ -433,12 +435,17 @@ impl Sleep {
 
     /// Whether the clock has to be read before this is armed.
     ///
-    /// Not if the deadline lay ahead just now, and either the turn that will be run for it finds
-    /// out, or the driver would have to be late by a second for it to be due.
+    /// Not if it can only be due while the driver is a second late, on a clock that does not jump;
+    /// and not if the deadline lay ahead just now and the turn that will be run for it finds out.
     #[inline]
     fn may_be_due(&self) -> bool {
-        let parked = self.timer().parked();
-        self.state() != FRESH || (parked <= self.deadline && self.deadline < parked.after(AHEAD))
+        let timer = self.timer();
+        let parked = timer.parked();
+        let fresh = self.state() == FRESH;
+        if self.deadline >= parked.after(AHEAD) {
+            return !fresh && timer.clock_may_jump();
+        }
+        !fresh || parked <= self.deadline
     }
 
     fn poll_armed(&mut self, node: NodeId, cx: &mut Context<'_>) -> Poll<()> {

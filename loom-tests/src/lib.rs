@@ -6,8 +6,8 @@
 //! ```
 //!
 //! * [`explore`] runs a model in every interleaving and demands a least number of them.
-//! * [`World`] is a timer without Tokio: the clock and the alarm are the model's.
-//! * [`Sleeper`] is a sleep without Tokio: it does what `cogwheel`'s own does, and watches.
+//! * `World` is a timer without Tokio: the clock and the alarm are the model's.
+//! * `Sleeper` is a sleep without Tokio: it does what `cogwheel`'s own does, and watches.
 //!
 //! Each model names in its documentation the bugs it was seen to catch. They are kept as patches
 //! in `ci/mutants`, and `ci/loom-mutants` plants them one by one.

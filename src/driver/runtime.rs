@@ -200,6 +200,12 @@ impl DriverRef {
         self.driver.start()
     }
 
+    /// Whether this is the clock of a runtime that may pause and advance it.
+    #[inline]
+    pub(crate) fn clock_may_jump(self) -> bool {
+        self.driver.clock.load(Ordering::Relaxed) != 0
+    }
+
     /// The time of the latest turn: nothing with a later deadline has fired.
     #[inline]
     pub(crate) fn elapsed(self) -> Tick {
