@@ -5,7 +5,7 @@
 //!     cargo test --release -p loom-tests
 //! ```
 //!
-//! * [`explore`] runs a model in every interleaving and demands a least number of them.
+//! * `explore` runs a model in every interleaving and demands a least number of them.
 //! * `World` is a timer without Tokio: the clock and the alarm are the model's.
 //! * `Sleeper` is a sleep without Tokio: it does what `cogwheel`'s own does, and watches.
 //!
