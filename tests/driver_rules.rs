@@ -7,7 +7,6 @@
 
 use std::cell::RefCell;
 use std::future::{Future, poll_fn};
-use std::hint;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -24,8 +23,8 @@ use tokio::time::advance;
 mod drive;
 
 use drive::{
-    LONG, Wakes, acting, acting_last, ms, one_thread, paused, poll, stops_of, timer_of,
-    two_workers, wait, watched,
+    LONG, Wakes, acting, acting_last, ms, one_thread, paused, poll, stops_of, two_workers, wait,
+    watched,
 };
 
 /// A sleep that was polled with a waker that does nothing.
@@ -89,40 +88,6 @@ fn rule_01_an_alarm_that_goes_off_during_a_turn_is_not_lost() {
         for thread in threads {
             thread.join().unwrap();
         }
-    });
-}
-
-#[test]
-fn rule_01_a_timer_that_is_armed_while_another_thread_turns_is_not_lost() {
-    // One thread turns for a far deadline; the other arms a near one at every stage of that turn.
-    watched(|| {
-        const ROUNDS: usize = 1_500;
-        let runtime = two_workers();
-        let timer = timer_of(&runtime);
-        let (round, far) = (Arc::new(AtomicUsize::new(0)), timer.clone());
-        let started = round.clone();
-        let turner = thread::spawn(move || {
-            for this in 1..=ROUNDS {
-                while started.load(Ordering::Acquire) < this {
-                    hint::spin_loop();
-                }
-                // Earlier than all that are armed but the other thread's.
-                let mut sleep = far.sleep(LONG - ms(this as u64));
-                assert!(poll(&mut sleep, Waker::noop()).is_pending());
-            }
-        });
-        for this in 1..=ROUNDS {
-            let mut near = timer.sleep(std::time::Duration::from_micros(300));
-            let (wakes, waker) = Wakes::new();
-            round.store(this, Ordering::Release);
-            for _ in 0..(this * 7) % 3_000 {
-                hint::spin_loop();
-            }
-            if poll(&mut near, &waker).is_pending() {
-                wakes.wait();
-            }
-        }
-        turner.join().unwrap();
     });
 }
 
