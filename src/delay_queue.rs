@@ -378,8 +378,12 @@ impl<T> DelayQueue<T> {
             drop(budget);
             // The wheel knows the next deadline, or after a removal a tick before it: then the
             // wait ends early, the turn of `take_due` finds nothing, and the next bound is better.
-            let next = self.wheel.next_deadline().unwrap_or(Tick::MAX);
-            ready!(self.alarm.poll_until(next, cx));
+            let next = match self.wheel.next_deadline() {
+                // Due by a clock that was ahead of the present one, or `take_due` had found it.
+                Some(next) if next <= self.wheel.elapsed() => self.earliest(),
+                next => next,
+            };
+            ready!(self.alarm.poll_until(next.unwrap_or(Tick::MAX), cx));
         }
         self.alarm.promise_empty(cx.waker());
         Poll::Ready(None)
@@ -422,8 +426,13 @@ impl<T> DelayQueue<T> {
 
     /// The next item that is due by the clock.
     fn take_due(&mut self) -> Option<Expired<T>> {
+        let now = clock::context_now();
+        if now < self.wheel.elapsed() && self.earliest()? > now {
+            // The queue was turned by a clock that was ahead of this one.
+            return None;
+        }
         let expired = self.wheel.pop().or_else(|| {
-            self.wheel.advance(clock::tick_of(clock::now()));
+            self.wheel.advance(now);
             self.wheel.pop()
         })?;
         Some(Expired {
@@ -431,6 +440,11 @@ impl<T> DelayQueue<T> {
             deadline: clock::instant_of(expired.deadline),
             key: self.key(expired.key),
         })
+    }
+
+    /// The exact deadline of the first item.
+    fn earliest(&self) -> Option<Tick> {
+        self.wheel.deadline(self.wheel.peek()?)
     }
 
     /// Keeps or breaks what a pending poller was promised, after any change.

@@ -151,8 +151,8 @@ impl Builder {
     ///
     /// By default it stays there, to be re-used by the thread's next timer, which makes cancelling
     /// nearly free; the wheel may wake once for it. Under a paused clock such a wake-up shows as an
-    /// additional stop of Tokio's auto-advance. Results are exact either way; a simulation that
-    /// counts the stops wants this.
+    /// additional stop of Tokio's auto-advance: a runtime that is idle until something from outside
+    /// comes has its clock moved to that stop. A simulation that minds wants this.
     ///
     /// # Cost
     ///

@@ -54,6 +54,20 @@ impl Parker {
     }
 }
 
+impl Parker {
+    /// Nothing is to come. An alarm that is set stays: one empty turn costs less than a new sleep,
+    /// except where it would show.
+    fn disarm(&mut self) {
+        if self.armed.is_none() || !self.driver.is_exact() {
+            return;
+        }
+        if let Some(sleep) = self.driver.unarmed_sleep() {
+            self.sleep.set(sleep);
+            self.armed = None;
+        }
+    }
+}
+
 impl fmt::Debug for Parker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Parker")
@@ -74,10 +88,13 @@ impl Park for Parker {
             self.armed = None;
         }
         if deadline == Tick::MAX {
+            self.disarm();
             return false;
         }
         let deadline = deadline.min(now.after(LONGEST));
-        if self.armed.is_some_and(|armed| armed <= deadline) {
+        let exact = self.driver.is_exact();
+        let stays = |armed| armed == deadline || (armed < deadline && !exact);
+        if self.armed.is_some_and(stays) {
             return false;
         }
         self.sleep.as_mut().reset(clock::instant_of(deadline));

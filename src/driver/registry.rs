@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use tokio::runtime::Handle;
 
 use crate::clock;
-use crate::driver::runtime::{Config, Driver, DriverRef};
+use crate::driver::runtime::{self, Config, Driver, DriverRef};
 use crate::error::TimerError;
 use crate::primitive::{Mutex, OnceLock};
 
@@ -77,8 +77,9 @@ fn find(handle: &Handle, id: u64) -> DriverRef {
     let timer = match known {
         Some(timer) if !timer.is_closed() => timer,
         _ => {
-            let opened = Driver::open(handle, Config::default());
-            keep(id, opened)
+            let opened = keep(id, Driver::open(handle, Config::default()));
+            runtime::announce("timer opened", opened.generation);
+            opened
         }
     };
     // A thread that is ending looks it up each time.

@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+use core::cell::Cell;
 use core::fmt;
 use core::task::Waker;
 
@@ -104,10 +105,23 @@ impl Driver {
             Parker::new(driver, sleep),
         );
         drop(context);
-        tracing::debug!(target: "cogwheel", generation = timer.generation, "timer opened");
         // A runtime that is shutting down drops the guard at once, and so closes the timer.
         handle.spawn(Guard::new(timer));
         timer
+    }
+
+    /// Whether an alarm for nothing may not stay: it would show as a step of a paused clock.
+    pub(super) fn is_exact(&self) -> bool {
+        self.exact_cancel.load(Ordering::Relaxed) != 0
+    }
+
+    /// A Tokio sleep that is not armed, for a runtime that may pause its clock.
+    pub(super) fn unarmed_sleep(&self) -> Option<tokio::time::Sleep> {
+        let handle = self.handle.lock().clone()?;
+        clock::may_enter().then(|| {
+            let _context = handle.enter();
+            tokio::time::sleep_until(clock::instant_of(Tick::MAX))
+        })
     }
 
     /// Turns the wheel, or leaves a note for the thread that does.
@@ -277,7 +291,7 @@ impl DriverRef {
     /// Ends a timer, whether it has fired or not, and drops its waker.
     #[inline]
     pub(crate) fn cancel(self, node: NodeId) {
-        if self.driver.exact_cancel.load(Ordering::Relaxed) != 0 {
+        if self.driver.is_exact() {
             return self.cancel_exactly(node);
         }
         let waker = local::with(self.driver, |local| {
@@ -309,7 +323,21 @@ impl DriverRef {
         let handle = driver.handle.lock().take();
         // Dropping the last handle of a runtime may run the user's code.
         run_foreign(|| drop((parker, handle)));
-        tracing::debug!(target: "cogwheel", generation, "timer closed");
         registry::recycle(driver);
+        announce("timer closed", generation);
     }
+}
+
+/// Tells a subscriber of `tracing`, which is foreign code that may use a timer for it: what opens
+/// or closes a timer in the middle of that is not told.
+pub(super) fn announce(event: &'static str, generation: u32) {
+    thread_local! {
+        static ANNOUNCING: Cell<bool> = const { Cell::new(false) };
+    }
+    let nested = ANNOUNCING.try_with(|announcing| announcing.replace(true));
+    if nested.unwrap_or(true) {
+        return;
+    }
+    run_foreign(|| tracing::debug!(target: "cogwheel", generation, "{event}"));
+    let _ = ANNOUNCING.try_with(|announcing| announcing.set(false));
 }

@@ -50,6 +50,13 @@ impl WakeList {
     }
 }
 
+impl Drop for WakeList {
+    /// A turn that ends by a panic has fired these timers: their tasks must learn of it.
+    fn drop(&mut self) {
+        self.wake_all();
+    }
+}
+
 /// Runs the user's code; a panic in it, or in the drop of what it panicked with, ends here.
 pub fn run_foreign(code: impl FnOnce()) {
     if let Err(payload) = catch_unwind(AssertUnwindSafe(code)) {
