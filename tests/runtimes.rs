@@ -368,7 +368,7 @@ fn a_sleep_may_be_moved_while_it_waits_and_dropped_anywhere() {
         let (home, away) = (two_workers(), one_thread());
         let (wakes, waker) = Wakes::new();
         let pending = || {
-            let mut sleep = timer_of(&home).sleep(ms(30));
+            let mut sleep = timer_of(&home).sleep(ms(300));
             assert!(poll(&mut sleep, &waker).is_pending());
             sleep
         };
