@@ -46,7 +46,11 @@ fn a_queue_moved_to_a_clock_that_is_behind_yields_nothing_early_and_in_order() {
         queue.insert(1, 10 * MS);
         for n in 1..=2 {
             assert_eq!(queue.next().await.unwrap().into_inner(), n);
-            assert!(start.elapsed() >= 10 * MS * n, "after {:?}", start.elapsed());
+            assert!(
+                start.elapsed() >= 10 * MS * n,
+                "after {:?}",
+                start.elapsed()
+            );
         }
         assert!(queue.next().await.is_none());
     });
