@@ -82,7 +82,8 @@ pub fn sleep(duration: Duration) -> Sleep {
 /// Waits until `deadline`.
 ///
 /// A drop-in for [`tokio::time::sleep_until`]. All that [`sleep`] says holds here as well; a
-/// deadline that has passed is complete at the first poll.
+/// deadline that has passed is complete at the first poll, with the one exception that [`Sleep`]
+/// tells.
 ///
 /// # Panics
 ///

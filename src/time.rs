@@ -17,7 +17,7 @@
 //! |---|---|---|
 //! | [`Sleep`], [`Timeout`] | `!Unpin`: pinned or boxed for `&mut` | `Unpin` (if the inner future is) |
 //! | resolution | milliseconds, rounded up | nanoseconds kept; the only rounding is that of the thread's wait |
-//! | zero and past deadlines | up to 1 ms, also under a paused clock | ready at the first poll |
+//! | zero and past deadlines | up to 1 ms, also under a paused clock | ready at the first poll, with the exception that [`Sleep`] tells |
 //! | a poll after the deadline | pending until the driver has run | ready: the poll looks at the clock |
 //! | `Sleep` after `Ready` | ready again | the same, and `FusedFuture` says so |
 //! | longest delay | clamped to 30 years | none; what does not fit in the clock means never |
