@@ -69,7 +69,8 @@ impl Timer {
     ///
     /// [`TimerError::NoRuntime`] outside of a runtime; [`TimerError::TimeDisabled`] in one that was
     /// built without timers. Tokio can only be asked about the latter by provoking its panic, so
-    /// the panic hook runs in that case, though nothing unwinds out of this call.
+    /// the panic hook runs in that case, though nothing unwinds out of this call; a program built
+    /// with `panic = "abort"` ends there.
     ///
     /// # Examples
     ///

@@ -29,9 +29,9 @@ use crate::driver::turn::Park;
 use crate::primitive::Arc;
 use crate::tick::Tick;
 
-/// The longest sleep: Tokio before 1.54 stalls all its timers when one lies more than 2^36
-/// milliseconds ahead of a driver that has run for 12 days (tokio#8334). So a lone timer that is
-/// due in 30 years costs 30 empty turns.
+/// The longest sleep: Tokio has stalled all its timers when one lay more than 2^36 milliseconds
+/// ahead of a driver that had run for 12 days (tokio#8334, mended in 1.54), and a bound costs
+/// little. So a lone timer that is due in 30 years costs 30 empty turns.
 const LONGEST: Duration = Duration::from_secs(365 * 86_400);
 
 /// Clock and alarm of one generation of a driver.
