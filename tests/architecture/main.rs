@@ -56,7 +56,7 @@ const TABLE: &[Row] = &[
     row("timeout/*",        &["sleep", "timer", "clock", "tick", "error"],               &["unsafe", "Interval"]),
     row("interval/*",       &["sleep", "timer", "clock", "tick", "error"],               &["unsafe", "Timeout"]),
     row("scheduled/*",      &["sleep", "timer", "clock", "tick", "error"],               &["unsafe", "Timeout"]),
-    row("delay_queue/*",    &["wheel", "primitive/*", "sleep", "timer", "clock", "tick", "error"], &["unsafe"]),
+    row("delay_queue/*",    &["wheel", "primitive/*", "driver/wake_list", "sleep", "timer", "clock", "tick", "error"], &["unsafe"]),
     row("metrics/*",        &["driver/shared", "primitive/*", "tick"],                   &["tokio", "Instant", "std::time", "unsafe"]),
     row("time",             &["error", "interval", "sleep", "timeout"],                  &["fn", "impl", "struct", "enum", "unsafe"]),
     row("architecture",     &[],                                                         &["fn", "impl", "use", "unsafe"]),
