@@ -17,6 +17,7 @@
 
 mod alarm;
 mod batch;
+mod channel;
 mod edit;
 mod entry;
 mod sweep;
@@ -30,6 +31,9 @@ use tokio::task::coop;
 use tokio::time::{Duration, Instant};
 
 use self::alarm::Alarm;
+pub use self::channel::{
+    Receiver, SendError, Sender, TryInsertError, TryRecvError, channel, channel_bounded,
+};
 pub use self::entry::{Expired, Key};
 pub use self::sweep::Drain;
 use crate::clock;
@@ -454,6 +458,11 @@ impl<T> DelayQueue<T> {
             Some(next) if next <= self.wheel.elapsed() => self.earliest(),
             next => next,
         }
+    }
+
+    /// Finds out what is due at `now`.
+    fn turn(&mut self, now: Tick) {
+        self.wheel.advance(now);
     }
 
     /// The exact deadline of the first item.

@@ -406,32 +406,41 @@ impl Future for Sleep {
 impl Sleep {
     #[inline]
     fn poll_deadline(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        assert!(!self.timer().is_closed(), "{}", TimerError::Closed);
+        let Some(polled) = self.try_poll(cx) else {
+            panic!("{}", TimerError::Closed);
+        };
+        polled
+    }
+
+    /// Polls regardless of the task's budget; `None` if the timer is closed.
+    #[inline]
+    pub(crate) fn try_poll(&mut self, cx: &mut Context<'_>) -> Option<Poll<()>> {
+        if self.timer().is_closed() {
+            return None;
+        }
         match self.node {
             Some(node) => self.poll_armed(node, cx),
-            None if self.state() == DONE => Poll::Ready(()),
+            None if self.state() == DONE => Some(Poll::Ready(())),
             None => self.arm(cx),
         }
     }
 
     /// The first poll, or the first since the deadline was moved after completion.
     #[inline]
-    fn arm(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+    fn arm(&mut self, cx: &mut Context<'_>) -> Option<Poll<()>> {
         let timer = self.timer();
         if self.may_be_due() && self.is_due(timer.now()) {
             self.set_state(DONE);
-            return Poll::Ready(());
+            return Some(Poll::Ready(()));
         }
-        let Some((node, turned)) = timer.arm(self.deadline, cx.waker()) else {
-            panic!("{}", TimerError::Closed);
-        };
+        let (node, turned) = timer.arm(self.deadline, cx.waker())?;
         self.node = Some(node);
         self.set_state(WAITING);
         // That turn has fired it if it became due just now. Any other wakes the task.
         if turned && self.fired(node) {
-            return self.complete(node);
+            return Some(self.complete(node));
         }
-        Poll::Pending
+        Some(Poll::Pending)
     }
 
     /// Whether the clock has to be read before this is armed.
@@ -449,11 +458,11 @@ impl Sleep {
         !fresh || parked <= self.deadline
     }
 
-    fn poll_armed(&mut self, node: NodeId, cx: &mut Context<'_>) -> Poll<()> {
+    fn poll_armed(&mut self, node: NodeId, cx: &mut Context<'_>) -> Option<Poll<()>> {
         match node.node().register(cx.waker()) {
-            Polled::Armed if self.is_due(self.timer().now()) => self.complete(node),
-            Polled::Armed => Poll::Pending,
-            Polled::Fired if self.fired(node) => self.complete(node),
+            Polled::Armed if self.is_due(self.timer().now()) => Some(self.complete(node)),
+            Polled::Armed => Some(Poll::Pending),
+            Polled::Fired if self.fired(node) => Some(self.complete(node)),
             Polled::Fired => {
                 // It fired for a deadline that has been moved since.
                 self.node = None;
