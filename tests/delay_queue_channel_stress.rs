@@ -13,8 +13,10 @@
 mod drive;
 
 use std::collections::VecDeque;
+use std::future::{Future, poll_fn};
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
-use std::sync::{Arc, Barrier};
+use std::sync::{Arc, Barrier, mpsc};
+use std::task::Poll;
 use std::thread;
 
 use cogwheel::delay_queue::{Expired, Key, Receiver, Sender, channel, channel_bounded};
@@ -259,4 +261,61 @@ fn an_unbounded_channel_between_runtimes_loses_nothing() {
 #[test]
 fn a_bounded_channel_between_runtimes_loses_nothing() {
     in_many_runtimes(channel_bounded(100));
+}
+
+/// Gives up waiting a few times at once, then waits for as long as it takes.
+async fn wait_restlessly(mut receiver: Receiver<Item>, done: mpsc::Sender<()>, seed: u64) {
+    let mut random = Random(seed);
+    loop {
+        for _ in 0..random.below(4) {
+            let mut given_up = Box::pin(receiver.recv());
+            if let Poll::Ready(item) = poll_fn(|cx| Poll::Ready(given_up.as_mut().poll(cx))).await {
+                match item {
+                    Some(_) => done.send(()).unwrap(),
+                    None => return,
+                }
+            }
+        }
+        match receiver.recv().await {
+            Some(_) => done.send(()).unwrap(),
+            None => return,
+        }
+    }
+}
+
+#[test]
+fn a_single_item_is_never_forgotten_however_receivers_come_and_go() {
+    let (sender, receiver) = channel();
+    let (done, received) = mpsc::channel();
+    let mut threads = Vec::new();
+    for n in 0..2 {
+        let (receiver, done) = (receiver.clone(), done.clone());
+        threads.push(thread::spawn(move || {
+            one_thread().block_on(async {
+                let other =
+                    tokio::spawn(wait_restlessly(receiver.clone(), done.clone(), 2 * n + 1));
+                wait_restlessly(receiver, done, 2 * n + 2).await;
+                other.await.unwrap();
+            });
+        }));
+    }
+    drop(receiver);
+    let mut random = Random(9);
+    for item in 0..items() / 40 {
+        let mut micros = || Duration::from_micros(random.below(150));
+        let key = sender.insert((item, Instant::now()), micros());
+        match item % 4 {
+            0 => _ = sender.reset(&key, micros()),
+            1 => _ = sender.reset(&key, micros() / 10),
+            _ => {}
+        }
+        // Nothing else happens that could make good for a wake that was lost.
+        received
+            .recv_timeout(PATIENCE / 10)
+            .expect("nobody was woken");
+    }
+    drop(sender);
+    threads
+        .into_iter()
+        .for_each(|thread| thread.join().unwrap());
 }
