@@ -406,19 +406,19 @@ impl Future for Sleep {
 impl Sleep {
     #[inline]
     fn poll_deadline(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        assert!(!self.timer().is_closed(), "{}", TimerError::Closed);
+        let timer = self.timer();
+        assert!(!timer.is_closed(), "{}", TimerError::Closed);
         match self.node {
-            Some(node) => self.poll_armed(node, cx),
+            Some(node) => self.poll_armed(timer, node, cx),
             None if self.state() == DONE => Poll::Ready(()),
-            None => self.arm(cx),
+            None => self.arm(timer, cx),
         }
     }
 
     /// The first poll, or the first since the deadline was moved after completion.
     #[inline]
-    fn arm(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let timer = self.timer();
-        if self.may_be_due() && self.is_due(timer.now()) {
+    fn arm(&mut self, timer: DriverRef, cx: &mut Context<'_>) -> Poll<()> {
+        if self.may_be_due(timer) && self.is_due(timer) {
             self.set_state(DONE);
             return Poll::Ready(());
         }
@@ -439,8 +439,7 @@ impl Sleep {
     /// Not if it can only be due while the driver is a second late, on a clock that does not jump;
     /// and not if the deadline lay ahead just now and the turn that will be run for it finds out.
     #[inline]
-    fn may_be_due(&self) -> bool {
-        let timer = self.timer();
+    fn may_be_due(&self, timer: DriverRef) -> bool {
         let parked = timer.parked();
         let fresh = self.state() == FRESH;
         if self.deadline >= parked.after(AHEAD) {
@@ -449,25 +448,25 @@ impl Sleep {
         !fresh || parked <= self.deadline
     }
 
-    fn poll_armed(&mut self, node: NodeId, cx: &mut Context<'_>) -> Poll<()> {
+    fn poll_armed(&mut self, timer: DriverRef, node: NodeId, cx: &mut Context<'_>) -> Poll<()> {
         match node.node().register(cx.waker()) {
-            Polled::Armed if self.is_due(self.timer().now()) => self.complete(node),
+            Polled::Armed if self.is_due(timer) => self.complete(node),
             Polled::Armed => Poll::Pending,
             Polled::Fired if self.fired(node) => self.complete(node),
             Polled::Fired => {
                 // It fired for a deadline that has been moved since.
                 self.node = None;
-                self.timer().cancel(node);
-                self.arm(cx)
+                timer.cancel(node);
+                self.arm(timer, cx)
             }
         }
     }
 
-    /// Whether the deadline has come at `now`; helps a driver that is late.
-    #[inline]
-    fn is_due(&self, now: Tick) -> bool {
-        if now > self.timer().parked().after(OVERDUE) {
-            self.timer().turn();
+    /// Whether the deadline has come; helps a driver that is late.
+    fn is_due(&self, timer: DriverRef) -> bool {
+        let now = timer.now();
+        if now > timer.parked().after(OVERDUE) {
+            timer.turn();
         }
         self.deadline <= now
     }

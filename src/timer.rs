@@ -164,6 +164,23 @@ impl Builder {
         self
     }
 
+    /// Releases the waker of every cancelled timer at once.
+    ///
+    /// By default a thread keeps the waker of the timer it cancelled last, so that the next timer
+    /// of the same task clones none: the one that a task makes for its next request, mostly. It is
+    /// dropped when the thread cancels another timer, when the wheel looks at its place, when the
+    /// thread ends and when the runtime ends. So at most one waker per thread and timer outlives
+    /// its `Sleep`, and with it the memory of a task that may have ended, though not its future.
+    ///
+    /// # Cost
+    ///
+    /// A clone and a drop of a waker per timer.
+    #[must_use]
+    pub fn release_wakers(mut self, release: bool) -> Self {
+        self.config.release_wakers = release;
+        self
+    }
+
     /// Makes the timer.
     ///
     /// # Errors

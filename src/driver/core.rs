@@ -11,7 +11,7 @@
 
 use crate::driver::shared::Shared;
 use crate::driver::wake_list::WakeList;
-use crate::sync::node::{Drained, Look, Node};
+use crate::sync::node::{Drained, Look, Node, Taken};
 use crate::sync::pool::NodeId;
 use crate::tick::Tick;
 use crate::wheel::Geometry;
@@ -48,21 +48,30 @@ impl Core {
     }
 
     /// Places everything that lies in the inboxes.
-    pub fn drain(&mut self, shared: &Shared) {
+    pub fn drain(&mut self, shared: &Shared, wakes: &mut WakeList) {
         for inbox in shared.inboxes() {
             for (id, node) in inbox.take_all(shared.pool().pages()) {
-                self.place(shared, id, node);
+                self.place(shared, wakes, id, node);
             }
         }
     }
 
     /// Moves the wheel to `now`; what is due then waits for [`fire`](Self::fire).
-    pub fn advance(&mut self, shared: &Shared, now: Tick) {
+    pub fn advance(&mut self, shared: &Shared, wakes: &mut WakeList, now: Tick) {
         let now = now.max(self.wheel.elapsed());
         shared.publish_elapsed(now);
         // A touched bucket of cancelled timers is swept, so that it costs one stale look.
-        self.wheel
-            .advance(now, |&index| !shared.find(index).node().sweep());
+        self.wheel.advance(now, |&index| {
+            let id = shared.find(index);
+            match id.node().sweep() {
+                None => true,
+                Some(Look::Retired(taken)) => {
+                    retire(shared, wakes, id, taken);
+                    false
+                }
+                Some(_) => false,
+            }
+        });
     }
 
     /// Fires what is due until the batch is full; tells whether nothing is left.
@@ -74,20 +83,18 @@ impl Core {
             };
             let id = shared.find(index);
             let node = id.node();
-            let waker = match node.look(now) {
-                Look::Idle => None,
+            match node.look(now) {
+                Look::Idle | Look::Fired => {}
                 Look::Later(deadline) => {
                     node.set_entry(self.wheel.insert(deadline, index).index());
-                    None
                 }
-                Look::Fired(waker) => waker,
-                Look::FiredAndFree(waker) => {
-                    shared.pool().put_back(id);
-                    waker
+                Look::Wake(Taken { waker, free }) => {
+                    if free {
+                        shared.pool().put_back(id);
+                    }
+                    wakes.push(waker);
                 }
-            };
-            if let Some(waker) = waker {
-                wakes.push(waker);
+                Look::Retired(taken) => retire(shared, wakes, id, taken),
             }
         }
         false
@@ -107,17 +114,17 @@ impl Core {
     }
 
     /// Refuses all further pushes and makes everything that is armed due.
-    pub fn close(&mut self, shared: &Shared) {
+    pub fn close(&mut self, shared: &Shared, wakes: &mut WakeList) {
         shared.retire_generation();
         for inbox in shared.inboxes() {
             for (id, node) in inbox.close(shared.pool().pages()) {
-                self.place(shared, id, node);
+                self.place(shared, wakes, id, node);
             }
         }
         self.wheel.advance(Tick::MAX, |_| true);
     }
 
-    fn place(&mut self, shared: &Shared, id: NodeId, node: &Node) {
+    fn place(&mut self, shared: &Shared, wakes: &mut WakeList, id: NodeId, node: &Node) {
         let entry = node.entry().map(EntryId::from_index);
         match (node.drained(), entry) {
             (Drained::Place(deadline), Some(entry)) => self.wheel.reset(entry, deadline),
@@ -128,6 +135,12 @@ impl Core {
                 self.wheel.remove(entry);
             }
             (Drained::Unlink, None) => {}
+            (Drained::Retired(taken), entry) => {
+                if let Some(entry) = entry {
+                    self.wheel.remove(entry);
+                }
+                retire(shared, wakes, id, taken);
+            }
             (Drained::Free, entry) => {
                 debug_assert!(
                     entry.is_none(),
@@ -137,4 +150,12 @@ impl Core {
             }
         }
     }
+}
+
+/// Sees to a kept waker that nobody came back for.
+fn retire(shared: &Shared, wakes: &mut WakeList, id: NodeId, taken: Taken) {
+    if taken.free {
+        shared.pool().put_back(id);
+    }
+    wakes.retire(taken.waker);
 }

@@ -10,13 +10,14 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 
 use crate::clock;
 use crate::driver::core::Core;
-use crate::driver::local;
+use crate::driver::local::{self, Local};
 use crate::driver::parker::{Guard, Parker};
 use crate::driver::registry;
 use crate::driver::shared::{Armed, How, Refused, Shared};
 use crate::driver::turn::{self, Seat};
 use crate::driver::wake_list::run_foreign;
 use crate::primitive::{AtomicU32, AtomicU64, Mutex, Ordering};
+use crate::sync::node::Next;
 use crate::sync::pool::NodeId;
 use crate::sync::turn_lock::TurnLock;
 use crate::tick::Tick;
@@ -31,6 +32,26 @@ const SHARDS: usize = 8;
 pub(crate) struct Config {
     /// Unlink cancelled timers at once.
     pub(crate) exact_cancel: bool,
+    /// Release the waker of a cancelled timer at once.
+    pub(crate) release_wakers: bool,
+}
+
+/// Unlink cancelled timers at once.
+const EXACT: u32 = 1;
+/// Release the waker of a cancelled timer at once.
+const RELEASE: u32 = 1 << 1;
+
+impl Config {
+    fn bits(self) -> u32 {
+        let mut bits = 0;
+        if self.exact_cancel {
+            bits |= EXACT;
+        }
+        if self.release_wakers {
+            bits |= RELEASE;
+        }
+        bits
+    }
 }
 
 /// A wheel, its users' side and its alarm; lives for ever, serves one runtime after another.
@@ -39,7 +60,8 @@ pub(crate) struct Driver {
     index: u32,
     shared: Shared,
     lock: TurnLock<Seat<Parker>>,
-    exact_cancel: AtomicU32,
+    /// What to do with a cancelled timer: the bits above.
+    cancel: AtomicU32,
     /// Whose clock is read: 0 is the system's, everything else a runtime that may pause its own.
     clock: AtomicU64,
     /// For reading that clock from outside of its runtime.
@@ -65,7 +87,7 @@ impl Driver {
                 core: Core::new(Tick::ZERO),
                 park: None,
             }),
-            exact_cancel: AtomicU32::new(0),
+            cancel: AtomicU32::new(0),
             clock: AtomicU64::new(0),
             handle: Mutex::new(None),
         }
@@ -91,9 +113,7 @@ impl Driver {
         if id != 0 {
             *driver.handle.lock() = Some(handle.clone());
         }
-        driver
-            .exact_cancel
-            .store(u32::from(config.exact_cancel), Ordering::Release);
+        driver.cancel.store(config.bits(), Ordering::Release);
         let timer = DriverRef {
             driver,
             generation: driver.shared.generation(),
@@ -112,7 +132,7 @@ impl Driver {
 
     /// Whether an alarm for nothing may not stay: it would show as a step of a paused clock.
     pub(super) fn is_exact(&self) -> bool {
-        self.exact_cancel.load(Ordering::Relaxed) != 0
+        self.cancel.load(Ordering::Relaxed) & EXACT != 0
     }
 
     /// A Tokio sleep that is not armed, for a runtime that may pause its clock.
@@ -242,24 +262,33 @@ impl DriverRef {
     /// which may have fired it.
     #[inline]
     pub(crate) fn arm(self, deadline: Tick, waker: &Waker) -> Option<(NodeId, bool)> {
-        // The user's code: before anything is borrowed or changed.
-        let waker = waker.clone();
-        let armed = local::with(self.driver, |local| {
-            let mut armed = self.driver.shared.arm(
-                &mut local.cache,
-                local.shard,
-                self.generation,
-                deadline,
-                waker,
-            )?;
-            if armed.how == How::Pushed {
-                local.pushes = local.pushes.wrapping_add(1);
-                if local.pushes.is_multiple_of(PUSHES) {
-                    armed.how = How::Ring;
-                }
-            }
-            Ok(armed)
+        let mut next = Next::Settled;
+        let kept = local::with(self.driver, |local| {
+            let (node, wanted) = self
+                .driver
+                .shared
+                .rearm(&mut local.cache, deadline, waker)?;
+            next = wanted;
+            Some(node)
         });
+        match kept {
+            Some(node) if next == Next::Settled && !self.is_closed() => Some((node, false)),
+            Some(node) => self.follow_up(node, deadline, next),
+            None => self.arm_new(deadline, waker),
+        }
+    }
+
+    #[cold]
+    fn follow_up(self, node: NodeId, deadline: Tick, next: Next) -> Option<(NodeId, bool)> {
+        self.finish(local::with(self.driver, |local| {
+            let Local { cache, shard, .. } = local;
+            let shared = &self.driver.shared;
+            shared.follow_up(cache, *shard, self.generation, node, deadline, next)
+        }))
+    }
+
+    #[inline]
+    fn finish(self, armed: Result<Armed, Refused>) -> Option<(NodeId, bool)> {
         match armed {
             Ok(Armed { node, how }) => {
                 let turned = how == How::Ring;
@@ -278,6 +307,24 @@ impl DriverRef {
         }
     }
 
+    fn arm_new(self, deadline: Tick, waker: &Waker) -> Option<(NodeId, bool)> {
+        // The user's code: before anything is borrowed or changed.
+        let waker = waker.clone();
+        let armed = local::with(self.driver, |local| {
+            let Local { cache, shard, .. } = local;
+            let shared = &self.driver.shared;
+            let mut armed = shared.arm(cache, *shard, self.generation, deadline, waker)?;
+            if armed.how == How::Pushed {
+                local.pushes = local.pushes.wrapping_add(1);
+                if local.pushes.is_multiple_of(PUSHES) {
+                    armed.how = How::Ring;
+                }
+            }
+            Ok(armed)
+        });
+        self.finish(armed)
+    }
+
     /// Moves the deadline of an armed timer.
     pub(crate) fn reset(self, node: NodeId, old: Tick, new: Tick) {
         let turn = local::with(self.driver, |local| {
@@ -291,11 +338,19 @@ impl DriverRef {
     /// Ends a timer, whether it has fired or not, and drops its waker.
     #[inline]
     pub(crate) fn cancel(self, node: NodeId) {
-        if self.driver.is_exact() {
-            return self.cancel_exactly(node);
+        match self.driver.cancel.load(Ordering::Relaxed) {
+            0 => self.cancel_and_keep(node),
+            bits if bits & EXACT != 0 => self.cancel_exactly(node),
+            _ => drop(local::with(self.driver, |local| {
+                self.driver.shared.cancel(&mut local.cache, node)
+            })),
         }
+    }
+
+    #[inline]
+    fn cancel_and_keep(self, node: NodeId) {
         let waker = local::with(self.driver, |local| {
-            self.driver.shared.cancel(&mut local.cache, node)
+            self.driver.shared.cancel_and_keep(&mut local.cache, node)
         });
         drop(waker);
     }

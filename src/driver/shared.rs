@@ -159,8 +159,45 @@ impl Shared {
         waker: Waker,
     ) -> Result<Armed, Refused> {
         let id = self.pool.take(cache, deadline);
+        let next = id.node().arm(deadline, waker);
+        self.follow_up(cache, shard, generation, id, deadline, next)
+    }
+
+    /// Arms a timer on the node that keeps this very waker, if there is one and its place is early
+    /// enough. The caller goes on with [`follow_up`](Self::follow_up).
+    #[inline]
+    pub fn rearm(
+        &self,
+        cache: &mut Cache,
+        deadline: Tick,
+        waker: &Waker,
+    ) -> Option<(NodeId, Next)> {
+        let id = cache.kept()?;
         let node = id.node();
-        let next = node.arm(deadline, waker);
+        if !node.will_wake(waker) || !node.fits(deadline) {
+            return None;
+        }
+        let next = node.rearm(deadline)?;
+        cache.take_kept();
+        Some((id, next))
+    }
+
+    /// Does what the arming of a node asks for.
+    ///
+    /// # Errors
+    ///
+    /// [`Refused`] if the generation has ended.
+    #[inline]
+    pub fn follow_up(
+        &self,
+        cache: &mut Cache,
+        shard: usize,
+        generation: u32,
+        id: NodeId,
+        deadline: Tick,
+        next: Next,
+    ) -> Result<Armed, Refused> {
+        let node = id.node();
         let Ok(ring) = self.follow(shard, id, node, deadline, next) else {
             return self.undo(cache, id, node);
         };
@@ -198,12 +235,42 @@ impl Shared {
     /// Ends a timer and gives back its waker, if it had not fired.
     #[inline]
     pub fn cancel(&self, cache: &mut Cache, id: NodeId) -> Option<Waker> {
-        match id.node().cancel() {
+        self.put(cache, id, id.node().cancel())
+    }
+
+    /// Ends a timer and keeps its waker in the cache, for [`rearm`](Self::rearm). Gives back a
+    /// waker that is kept no longer.
+    #[inline]
+    pub fn cancel_and_keep(&self, cache: &mut Cache, id: NodeId) -> Option<Waker> {
+        if !cache.wants_kept() {
+            return self.cancel(cache, id);
+        }
+        match id.node().cancel_and_keep() {
+            Cancelled::Kept => {
+                let unused = cache.keep(id)?;
+                self.put(cache, unused, unused.node().release())
+            }
+            ended => self.put(cache, id, ended),
+        }
+    }
+
+    /// Empties a cache. Gives back the waker that it kept.
+    pub fn flush(&self, cache: &mut Cache) -> Option<Waker> {
+        let waker = cache
+            .take_kept()
+            .and_then(|id| self.put(cache, id, id.node().release()));
+        self.pool.flush(cache);
+        waker
+    }
+
+    #[inline]
+    fn put(&self, cache: &mut Cache, id: NodeId, ended: Cancelled) -> Option<Waker> {
+        match ended {
             Cancelled::Owned(waker) => {
                 self.pool.put(cache, id);
                 waker
             }
-            Cancelled::Abandoned => None,
+            Cancelled::Kept | Cancelled::Abandoned => None,
         }
     }
 

@@ -54,11 +54,11 @@ pub struct Seat<P> {
 
 impl<P: Park> Seat<P> {
     /// Takes in what was pushed and moves the wheel to the present; the time, unless closed.
-    fn advance(&mut self, shared: &Shared) -> Option<Tick> {
+    fn advance(&mut self, shared: &Shared, wakes: &mut WakeList) -> Option<Tick> {
         let park = self.park.as_mut()?;
-        self.core.drain(shared);
+        self.core.drain(shared, wakes);
         let now = park.now();
-        self.core.advance(shared, now);
+        self.core.advance(shared, wakes, now);
         Some(now)
     }
 
@@ -89,7 +89,7 @@ pub fn turn<P: Park>(shared: &Shared, lock: &TurnLock<Seat<P>>) {
     let Some(mut seat) = lock.try_lock() else {
         return;
     };
-    while let Some(now) = seat.advance(shared) {
+    while let Some(now) = seat.advance(shared, &mut wakes) {
         while !seat.core.fire(shared, &mut wakes) {
             let lock = seat.pause();
             wakes.wake_all();
@@ -144,8 +144,8 @@ pub fn close<P: Park>(shared: &Shared, lock: &TurnLock<Seat<P>>, generation: u32
         return None;
     }
     let park = seat.park.take();
-    seat.core.close(shared);
     let mut wakes = WakeList::new();
+    seat.core.close(shared, &mut wakes);
     while !seat.core.fire(shared, &mut wakes) {
         seat.pause();
         wakes.wake_all();
