@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Poll, Waker};
 use std::thread;
 
+use cogwheel::Timer;
 use cogwheel::time::{Duration, Instant, Sleep, sleep, sleep_until, timeout};
 use tokio::task::coop;
 use tokio::time::advance;

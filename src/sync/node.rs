@@ -192,6 +192,9 @@ impl Node {
             let known = state & (LINKED | QUEUED);
             if known == 0 {
                 // The turn does not know this node, so nobody else writes `bound` or `state`.
+                // ORDERING: Acquire pairs with the turn's last write of `state`, so that its
+                // reads of the node come before what is written here.
+                self.state.load(Ordering::Acquire);
                 self.bound.store(deadline.count(), Ordering::Relaxed);
                 self.state.store(ARMED | QUEUED, Ordering::Relaxed);
                 return Next::Push;
