@@ -59,7 +59,7 @@ fn keep_while_turning(queued: bool, clock: u64, again: Option<u64>) {
 
 /// Armed again while the turn looks at the node, which is due.
 ///
-/// Seen to catch: `kept-looked-at-as-idle`, `kept-unlinked-without-firing`, `rearm-ignores-taken`,
+/// Seen to catch: `kept-looked-at-as-idle`, `kept-taken-without-firing`, `rearm-ignores-taken`,
 /// `rearm-without-release`.
 #[test]
 fn a_kept_timer_armed_again_while_the_turn_looks_is_not_lost() {
@@ -96,7 +96,7 @@ fn a_kept_waker_is_dropped_once_when_its_thread_ends() {
 
 /// The bucket of a node that keeps a waker is swept for the sake of another timer.
 ///
-/// Seen to catch: `sweep-forgets-kept`.
+/// Seen to catch: `sweep-forgets-waker`.
 #[test]
 fn a_kept_waker_is_dropped_when_its_bucket_is_swept() {
     for again in [None, Some(31), Some(28)] {
