@@ -70,7 +70,8 @@
 //!    and the node goes to the thread's cache.
 //! 6. Dropped before: `Node::cancel` clears one bit and takes the waker out, and the node goes to the
 //!    cache as it is, linked. Most timers in a service end here, and the next one on the same thread
-//!    begins at step 2 with the work of inserting done.
+//!    begins at step 2 with the work of inserting done. The last one leaves its waker in the node
+//!    (`Node::cancel_and_keep`): if the next is the same task's, it is armed by one exchange alone.
 //!
 //! # Invariants, and the tests that hold them
 //!
@@ -89,6 +90,7 @@
 //! | S2 | a push is seen by the turn that is under way, or sees the published deadline | `loom-tests`: push ∥ park |
 //! | S3 | a note left at the turn lock is answered | `loom-tests`: turn lock |
 //! | S4 | after a close everything pending is woken; a late push is refused or undone | `loom-tests`: shutdown; `tests/shutdown.rs` |
+//! | S5 | a waker that was kept is woken for the timer that took it over, or dropped once | `loom-tests`: kept; `tests/sleep.rs` |
 //!
 //! # Why not …
 //!

@@ -2,9 +2,8 @@
 //! cancel.
 //!
 //! Most timers in a service are timeouts, and almost all of them are cancelled before they fire.
-//! Here, in the steady state, making and cancelling one through a handle is a clock reading, two
-//! atomic exchanges on a node the thread already has, and a waker's clone and drop; no lock is
-//! taken, and nothing is allocated.
+//! Here, in the steady state, making and cancelling one through a handle is a clock reading and two
+//! atomic exchanges on a node the thread already has; no lock is taken, and nothing is allocated.
 //!
 //! # Start here
 //!
@@ -30,7 +29,9 @@
 //!
 //! * **Never early.** Deadlines are exact to the nanosecond. A timer fires in the first turn at or
 //!   after its deadline.
-//! * **Cancel is drop**, and releases the waker at once.
+//! * **Cancel is drop**, and releases the waker at once; only the one that a thread cancelled last
+//!   may be kept for the next timer of the same task
+//!   ([`release_wakers`](timer::Builder::release_wakers)).
 //! * **Exactly one of fire and cancel** happens.
 //! * **No limit.** `Duration::MAX` means practically never. It is cancellable, and in nobody's way.
 //! * **A wake-up has a reason.** An idle timer wakes nobody; a lone one once.

@@ -187,13 +187,15 @@ impl Timer {
 ///
 /// # Cancel safety
 ///
-/// Dropping it at any point cancels the timer and releases the waker at once.
+/// Dropping it at any point cancels the timer. The waker is released at once, or kept by the thread
+/// for the next timer of the same task, one at most; see
+/// [`release_wakers`](crate::timer::Builder::release_wakers).
 ///
 /// # Cost
 ///
 /// 24 bytes. Nothing is registered before the first poll that has to wait; that takes a node of 48
-/// bytes from the thread's cache. Each further poll reads the clock. Dropping is one atomic exchange. Moving the deadline later is one
-/// store.
+/// bytes from the thread's cache. Each further poll reads the clock. Dropping is one atomic
+/// exchange. Moving the deadline later is one store.
 ///
 /// # Examples
 ///

