@@ -1,7 +1,7 @@
 //! `Deadline`: one point in time that many futures share.
 //!
 //! A request has one deadline and many steps. A [`Deadline`] is that point in time together with
-//! the timer whose clock it lies on, as a value of two words and a half: no allocation, no count,
+//! the timer whose clock it lies on, as a value of three words: no allocation, no count,
 //! and nothing is registered before a future made with it has to wait.
 
 #![forbid(unsafe_code)]
@@ -41,7 +41,7 @@ use crate::timer::Timer;
 ///
 /// # Cost
 ///
-/// Making one is one clock read; asking it is another. It counts no references and holds no timer.
+/// Making one is one clock read; asking it is another. It is three words, counts no references and registers nothing.
 ///
 /// # Examples
 ///
