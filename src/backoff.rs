@@ -355,3 +355,22 @@ impl Iterator for Backoff {
 }
 
 impl FusedIterator for Backoff {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn case_122_the_count_of_tries_saturates_and_the_delay_stays_at_the_cap() {
+        let mut backoff = Backoff::new(Duration::from_millis(10)).jitter(Jitter::None);
+        let cap = backoff.by_ref().nth(200);
+        assert_eq!(cap, Some(Duration::from_secs(30)));
+        backoff.failed = u32::MAX - 1;
+        for _ in 0..3 {
+            assert_eq!(backoff.next(), cap);
+            assert_eq!(backoff.failed_attempts(), u32::MAX);
+        }
+        backoff.max_attempts = u32::MAX - 1;
+        assert_eq!(backoff.next(), None);
+    }
+}

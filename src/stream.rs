@@ -272,8 +272,8 @@ pub trait StreamExt: Stream {
     ///
     /// # Units and rounding
     ///
-    /// As [`time::sleep`](crate::time::sleep). Zero yields what is ready together;
-    /// [`Duration::MAX`] waits until the group is full.
+    /// As [`time::sleep`](crate::time::sleep). Zero yields what is ready together, in groups of a
+    /// few dozen at most; [`Duration::MAX`] waits until the group is full.
     ///
     /// # Panics
     ///

@@ -12,17 +12,17 @@ use tokio_stream::StreamExt as Theirs;
 use crate::drive::{ms, paused};
 use crate::script::{Script, record};
 
-/// Times of items: often several at once, sometimes far apart.
+/// Times of items: some at once, sometimes far apart; or nearly all in one burst.
 fn times() -> impl Strategy<Value = Vec<u64>> {
-    let gap = prop_oneof![3 => Just(0), 5 => 1_u64..12, 2 => 12_u64..80];
-    vec(gap, 0..80).prop_map(|gaps| {
+    let spread = prop_oneof![3 => Just(0), 5 => 1_u64..12, 2 => 12_u64..80];
+    let burst = prop_oneof![30 => Just(0), 1 => 1_u64..80];
+    prop_oneof![3 => vec(spread, 0..80), 1 => vec(burst, 30..150)].prop_map(|mut gaps| {
         let mut time = 0;
-        gaps.into_iter()
-            .map(|gap| {
-                time += gap;
-                time
-            })
-            .collect()
+        for gap in &mut gaps {
+            time += *gap;
+            *gap = time;
+        }
+        gaps
     })
 }
 
@@ -91,7 +91,7 @@ proptest! {
 
     #[test]
     fn chunks_timeout_yields_what_tokio_stream_yields(
-        times in times(), pauses in pauses(), size in 1_usize..50, duration in 1_u64..40,
+        times in times(), pauses in pauses(), size in 1_usize..90, duration in 1_u64..40,
     ) {
         let (ours, theirs) = both(
             async || {
