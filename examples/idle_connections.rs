@@ -70,6 +70,7 @@ async fn main() {
     let served: u64 = closed.iter().map(|(served, _)| served).sum();
     println!("{served} served; all {CONNECTIONS} connections closed for silence");
     let silences = || closed.iter().map(|(_, silence)| *silence);
-    let (least, most) = (silences().min(), silences().max());
+    let least = silences().min().unwrap_or_default();
+    let most = silences().max().unwrap_or_default();
     println!("the limit is {IDLE:?}; the silences lasted {least:.1?} to {most:.1?}");
 }

@@ -72,6 +72,6 @@ async fn main() {
     // In a loop of your own: `wait` is cancel safe, and `reset` follows a success.
     backoff.reset();
     for _ in 0..2 {
-        println!("waited {:.1?}", backoff.wait().await);
+        println!("waited {:.1?}", backoff.wait().await.unwrap_or_default());
     }
 }

@@ -22,7 +22,7 @@ use crate::timeout::{LazyTimeout, Timeout, lazy_timeout, timeout, timeout_at};
 /// call does not compile. Import one of them, or import the other as `_` in a narrower scope, or
 /// name the trait in the call: `cogwheel::FutureExt::timeout(future, duration)`.
 ///
-/// ```compile_fail
+/// ```compile_fail,E0034
 /// use cogwheel::FutureExt as _;
 /// use tokio_util::future::FutureExt as _;
 ///

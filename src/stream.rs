@@ -20,7 +20,7 @@
 //! # Runtime and clock
 //!
 //! The methods take the timer of the runtime that they are called in, and panic outside of one, as
-//! [`sleep`](crate::time::sleep) does. So the streams are made where they will run; they may be
+//! [`time::sleep`](crate::time::sleep) does. So the streams are made where they will run; they may be
 //! polled anywhere.
 //!
 //! # After the end

@@ -52,6 +52,20 @@ async fn it_stands_beside_the_trait_of_futures_in_one_chain() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn beside_the_trait_of_tokio_util_a_call_names_the_one_it_means() {
+    use tokio_util::future::FutureExt as Theirs;
+
+    let ours = cogwheel::FutureExt::timeout(pending::<()>(), ms(10)).await;
+    let theirs = Theirs::timeout(pending::<()>(), ms(10)).await;
+    assert_eq!(
+        ours.unwrap_err().to_string(),
+        theirs.unwrap_err().to_string()
+    );
+    // What only one of them has needs no name.
+    assert_eq!(ready(7).lazy_timeout(ms(10)).await, Ok(7));
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_only_becomes_a_future_has_the_methods_too() {
     struct Request(u8);
     impl IntoFuture for Request {

@@ -22,8 +22,10 @@ pub(crate) fn panic_of(call: impl FnOnce()) -> (String, String) {
                 return usual(info);
             }
             let file = info.location().map_or("", |location| location.file());
-            let text = info.payload_as_str().unwrap_or("");
-            PLACE.set(Some((file.to_owned(), text.to_owned())));
+            let payload = info.payload();
+            let text = payload.downcast_ref::<&str>().copied();
+            let text = text.or_else(|| payload.downcast_ref().map(String::as_str));
+            PLACE.set(Some((file.to_owned(), text.unwrap_or("").to_owned())));
         }));
     });
     EXPECTED.set(true);
