@@ -268,7 +268,8 @@ pub trait StreamExt: Stream {
     ///
     /// A group is yielded when it is full, when `duration` has passed since its first item was
     /// taken, or when the source ends, whichever is first. No group is empty, and none is longer
-    /// than `size`.
+    /// than `size`. Unlike that of tokio-stream, a group whose time is over closes even if the source
+    /// always has more: after a few dozen items in one poll, the time is looked at.
     ///
     /// # Units and rounding
     ///

@@ -375,6 +375,12 @@ async fn size_hints_hold_for_what_is_yet_to_come_at_every_step() {
         check(source().debounce(ms(20))).await;
         check(source().chunks_timeout(2, ms(20))).await;
     }
+    // An error may come before the item and after it, and before the item it has come.
+    let mut guarded = Script::new(&[30]).timeout(ms(20));
+    assert_eq!(guarded.size_hint(), (1, Some(3)));
+    assert!(guarded.next().await.unwrap().is_err());
+    assert_eq!(guarded.size_hint(), (1, Some(2)));
+
     let endless = stream::repeat(1);
     assert_eq!(endless.clone().timeout(ms(1)).size_hint().1, None);
     assert_eq!(endless.clone().debounce(ms(1)).size_hint(), (1, None));

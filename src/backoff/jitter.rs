@@ -130,6 +130,13 @@ mod tests {
     }
 
     #[test]
+    fn half_of_an_odd_ceiling_is_rounded_up_so_that_it_is_never_zero() {
+        let mut random = Random::with_seed(3);
+        let nano = Duration::from_nanos(1);
+        assert_eq!(Jitter::Equal.part_of(nano, &mut random), nano);
+    }
+
+    #[test]
     fn every_kind_stays_in_its_bounds_at_the_ends_of_the_range() {
         let mut random = Random::with_seed(2);
         for ceiling in [
