@@ -11,6 +11,8 @@
 //!   service changes `use tokio::time` to `use cogwheel::time` and nothing else.
 //! * [`Timer`]: a handle to the timer of one runtime, usable from any thread.
 //! * [`DelayQueue`]: values that come out at their deadlines, by key removable and movable.
+//! * [`FutureExt`]: `.timeout(…)` behind a future. [`Deadline`]: one for all steps of a request.
+//! * [`Backoff`]: how long to wait before the next try.
 //! * [`Wheel`]: the synchronous wheel inside, for an event loop of your own.
 //!
 //! # Example
@@ -44,6 +46,7 @@
 //!
 //! # Features
 //!
+//! * `stream`: `stream`, with `StreamExt` for timeouts, throttling, debouncing and chunks by time.
 //! * `test-util`: `pause`, `advance` and `resume` in [`time`].
 //!
 //! How it works is in [`architecture`].
@@ -66,15 +69,23 @@ pub mod architecture;
 
 // The async rooms stand on Tokio, which a build for loom leaves out.
 #[cfg(not(loom))]
+pub mod backoff;
+#[cfg(not(loom))]
 mod clock;
+#[cfg(not(loom))]
+mod deadline;
 #[cfg(not(loom))]
 pub mod delay_queue;
 #[cfg(not(loom))]
 pub mod error;
 #[cfg(not(loom))]
+mod future_ext;
+#[cfg(not(loom))]
 mod interval;
 #[cfg(not(loom))]
 mod sleep;
+#[cfg(all(feature = "stream", not(loom)))]
+pub mod stream;
 #[cfg(not(loom))]
 pub mod time;
 #[cfg(not(loom))]
@@ -88,7 +99,17 @@ pub use crate::wheel::Wheel;
 
 #[cfg(not(loom))]
 #[doc(inline)]
+pub use crate::backoff::Backoff;
+#[cfg(not(loom))]
+pub use crate::deadline::Deadline;
+#[cfg(not(loom))]
+#[doc(inline)]
 pub use crate::delay_queue::DelayQueue;
+#[cfg(not(loom))]
+pub use crate::future_ext::FutureExt;
+#[cfg(all(feature = "stream", not(loom)))]
+#[doc(inline)]
+pub use crate::stream::StreamExt;
 #[cfg(not(loom))]
 #[doc(inline)]
 pub use crate::timer::Timer;
