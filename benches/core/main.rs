@@ -31,12 +31,14 @@ mod limits;
 #[cfg(target_os = "linux")]
 mod load;
 #[cfg(target_os = "linux")]
+#[path = "../common/measure.rs"]
 mod measure;
 #[cfg(target_os = "linux")]
 mod report;
 #[cfg(target_os = "linux")]
 mod reset;
 #[cfg(target_os = "linux")]
+#[path = "../common/world.rs"]
 mod world;
 
 #[cfg(target_os = "linux")]
