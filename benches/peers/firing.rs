@@ -7,6 +7,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 use std::time::Duration;
 
+use futures::future::OptionFuture;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
@@ -120,24 +121,42 @@ impl Work for Fire {
 fn in_tasks<P: Peer>(slots: &Arc<Slots>, window: Duration) -> Metrics {
     let runtime = Place::MultiThread(2).build();
     let mut random = Random::new(1);
-    let deadline = move |_| Instant::now() + random.between(Duration::ZERO, window);
+    let due = move |_| Due::Within(random.between(Duration::ZERO, window));
     let mark = Mark::now();
     runtime.block_on(async {
-        let spawner = tokio::spawn(spawn_all::<P>(slots.clone(), deadline));
+        let spawner = tokio::spawn(spawn_all::<P>(slots.clone(), due));
         all(spawner.await.expect("no panic")).await;
     });
     totals(&mark)
 }
 
-/// A task for each slot, which sleeps until what `deadline` says when the task is made.
+/// When a task is due.
+#[derive(Debug, Clone, Copy)]
+enum Due {
+    /// So long after the task has begun.
+    Within(Duration),
+    At(Instant),
+}
+
+impl Due {
+    fn deadline(self) -> Instant {
+        match self {
+            Self::Within(duration) => Instant::now() + duration,
+            Self::At(instant) => instant,
+        }
+    }
+}
+
+/// A task for each slot, which sleeps until it is due.
 async fn spawn_all<P: Peer>(
     slots: Arc<Slots>,
-    mut deadline: impl FnMut(usize) -> Instant + Send,
+    mut due: impl FnMut(usize) -> Due + Send,
 ) -> Vec<JoinHandle<()>> {
     let peer = P::here();
     let spawn = |index| {
-        let (slots, peer, deadline) = (slots.clone(), peer.clone(), deadline(index));
+        let (slots, peer, due) = (slots.clone(), peer.clone(), due(index));
         tokio::spawn(async move {
+            let deadline = due.deadline();
             peer.sleep_until(deadline).await;
             slots.fired(index, deadline);
         })
@@ -190,25 +209,21 @@ fn with_wakers<P: Peer>(slots: &Arc<Slots>, window: Duration) -> Metrics {
     let arm = runtime.spawn(async move {
         let peer = P::here();
         let mut random = Random::new(1);
-        let mut row = Row::made(notes.len() as u64, |index| {
-            let note = &notes[usize::try_from(index).expect("an index")];
-            let deadline = Instant::now() + random.between(Duration::ZERO, window);
-            note.deadline.set(deadline).expect("once");
-            peer.sleep_until(deadline)
-        });
-        let budget_is_off = poll_fn(|_| {
-            let mut ready_at_once = 0;
+        let mut row = Row::made(notes.len() as u64, |_| OptionFuture::from(None));
+        let arm_all = poll_fn(|_| {
             for note in &notes {
                 let waker = Waker::from(note.clone());
-                let sleep = row.pinned(note.index);
-                if sleep.poll(&mut Context::from_waker(&waker)).is_ready() {
-                    note.wake_by_ref();
-                    ready_at_once += 1;
+                let mut place = row.pinned(note.index);
+                let deadline = Instant::now() + random.between(Duration::ZERO, window);
+                note.deadline.set(deadline).expect("once");
+                place.set(Some(peer.sleep_until(deadline)).into());
+                if place.poll(&mut Context::from_waker(&waker)).is_ready() {
+                    waker.wake();
                 }
             }
-            Poll::Ready(ready_at_once)
+            Poll::Ready(())
         });
-        tokio::task::unconstrained(budget_is_off).await;
+        tokio::task::unconstrained(arm_all).await;
         (row, notes)
     });
     let armed = runtime.block_on(arm).expect("no panic");
@@ -251,8 +266,8 @@ impl Work for Windows {
         let mark = Mark::now();
         let mut late_start = 0.0;
         Place::MultiThread(2).build().block_on(async {
-            let deadline = move |index: usize| deadlines[index];
-            let spawner = tokio::spawn(spawn_all::<P>(slots.clone(), deadline));
+            let due = move |index: usize| Due::At(deadlines[index]);
+            let spawner = tokio::spawn(spawn_all::<P>(slots.clone(), due));
             let handles = spawner.await.expect("no panic");
             late_start = as_f64(nanos_since(start).max(0));
             all(handles).await;

@@ -10,6 +10,8 @@ use crate::measure::{Metrics, as_f64};
 
 /// The value of a slot whose timer has not fired.
 const LOST: i64 = i64::MIN;
+/// A minute: whatever is later counts as this.
+const LONGEST: u64 = 60_000_000_000;
 
 /// One slot for each timer.
 pub(crate) struct Slots(Box<[AtomicI64]>);
@@ -34,7 +36,7 @@ impl Slots {
 
     /// Percentiles, early and lost ones.
     pub(crate) fn metrics(&self) -> Metrics {
-        let mut histogram = Histogram::<u64>::new(3).expect("three digits are allowed");
+        let mut histogram = Histogram::<u64>::new_with_max(LONGEST, 3).expect("three digits");
         let (mut early, mut lost) = (0, 0);
         for nanos in self.all() {
             let Some(nanos) = nanos else {
