@@ -31,6 +31,7 @@ mod limits;
 #[cfg(target_os = "linux")]
 mod load;
 #[cfg(target_os = "linux")]
+#[allow(dead_code, reason = "shared with the other benchmarks")]
 #[path = "../common/measure.rs"]
 mod measure;
 #[cfg(target_os = "linux")]
@@ -38,6 +39,7 @@ mod report;
 #[cfg(target_os = "linux")]
 mod reset;
 #[cfg(target_os = "linux")]
+#[allow(dead_code, reason = "shared with the other benchmarks")]
 #[path = "../common/world.rs"]
 mod world;
 

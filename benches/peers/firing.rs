@@ -1,14 +1,13 @@
 //! Timers that fire, in tasks and with bare wakers.
 
 use std::future::{Future, poll_fn};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 use std::time::Duration;
 
-use futures::future::OptionFuture;
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, unconstrained};
 use tokio::time::Instant;
 
 use crate::lateness::{Slots, nanos_since};
@@ -45,7 +44,7 @@ pub(crate) fn loads() -> Vec<Load> {
     vec![
         million(load(
             "f/1m-tasks",
-            "1M tasks sleep a random time within 2 s, 2 workers",
+            "1M tasks sleep until random moments of 2 s, 2 workers",
             Fire {
                 timers: 1_000_000,
                 tasks: true,
@@ -53,7 +52,7 @@ pub(crate) fn loads() -> Vec<Load> {
         )),
         million(load(
             "f/1m-wakers",
-            "1M timers with bare wakers fire within 2 s, 2 workers",
+            "1M timers with bare wakers fire at random moments of 2 s, 2 workers",
             Fire {
                 timers: 1_000_000,
                 tasks: false,
@@ -61,7 +60,7 @@ pub(crate) fn loads() -> Vec<Load> {
         )),
         fewer(load(
             "f/100k-tasks",
-            "100,000 tasks sleep a random time within 2 s, 2 workers",
+            "100,000 tasks sleep until random moments of 2 s, 2 workers",
             Fire {
                 timers: 100_000,
                 tasks: true,
@@ -69,7 +68,7 @@ pub(crate) fn loads() -> Vec<Load> {
         )),
         fewer(load(
             "f/100k-wakers",
-            "100,000 timers with bare wakers fire within 2 s, 2 workers",
+            "100,000 timers with bare wakers fire at random moments of 2 s, 2 workers",
             Fire {
                 timers: 100_000,
                 tasks: false,
@@ -104,64 +103,102 @@ impl Work for Fire {
     fn run<P: Peer>(self, scale: Scale) -> Metrics {
         // A quick run takes a quarter of both, so as many fire in a second.
         let part = if scale.quick { 4 } else { 1 };
-        let window = Duration::from_secs(2) / u32::try_from(part).expect("four");
         let timers = self.timers / part;
-        let slots = Arc::new(Slots::new(usize::try_from(timers).expect("a million")));
-        let cost = if self.tasks {
-            in_tasks::<P>(&slots, window)
+        let mut plan = Plan::new(timers, 2_000_000 / part);
+        let mut metrics = if self.tasks {
+            plan.in_tasks::<P>()
         } else {
-            with_wakers::<P>(&slots, window)
+            plan.with_wakers::<P>()
         };
-        let mut metrics = cost;
-        metrics.extend(slots.metrics());
+        metrics.push(("armed late us", plan.armed_late));
+        metrics.extend(plan.slots.metrics());
         metrics
     }
 }
 
-fn in_tasks<P: Peer>(slots: &Arc<Slots>, window: Duration) -> Metrics {
-    let runtime = Place::MultiThread(2).build();
-    let mut random = Random::new(1);
-    let due = move |_| Due::Within(random.between(Duration::ZERO, window));
-    let mark = Mark::now();
-    runtime.block_on(async {
-        let spawner = tokio::spawn(spawn_all::<P>(slots.clone(), due));
-        all(spawner.await.expect("no panic")).await;
-    });
-    totals(&mark)
+/// Timers at random moments, and what comes of them.
+struct Plan {
+    /// Microseconds from the first moment.
+    offsets: Vec<u64>,
+    start: Instant,
+    slots: Arc<Slots>,
+    /// Microseconds after the first moment at which the last timer was made.
+    armed_late: f64,
 }
 
-/// When a task is due.
-#[derive(Debug, Clone, Copy)]
-enum Due {
-    /// So long after the task has begun.
-    Within(Duration),
-    At(Instant),
-}
-
-impl Due {
-    fn deadline(self) -> Instant {
-        match self {
-            Self::Within(duration) => Instant::now() + duration,
-            Self::At(instant) => instant,
+impl Plan {
+    /// There is time to make all timers before the first is due.
+    fn new(timers: u64, window_micros: u64) -> Self {
+        let mut random = Random::new(1);
+        let offsets = (0..timers).map(|_| random.below(window_micros)).collect();
+        let slots = Arc::new(Slots::new(usize::try_from(timers).expect("a million")));
+        let lead = Duration::from_millis(200) + Duration::from_nanos(2_500 * timers);
+        Self {
+            offsets,
+            start: Instant::now() + lead,
+            slots,
+            armed_late: 0.0,
         }
+    }
+
+    fn deadlines(&self) -> Vec<Instant> {
+        let at = |&offset: &u64| self.start + Duration::from_micros(offset);
+        self.offsets.iter().map(at).collect()
+    }
+
+    fn all_are_made(&mut self) {
+        self.armed_late = as_f64(nanos_since(self.start).max(0)) / 1e3;
+    }
+
+    fn in_tasks<P: Peer>(&mut self) -> Metrics {
+        let deadlines = self.deadlines();
+        let mark = Mark::now();
+        Place::MultiThread(2).build().block_on(async {
+            let spawner = tokio::spawn(spawn_all::<P>(self.slots.clone(), deadlines));
+            let handles = spawner.await.expect("no panic");
+            self.all_are_made();
+            all(handles).await;
+        });
+        totals(&mark)
+    }
+
+    fn with_wakers<P: Peer>(&mut self) -> Metrics {
+        let woken = Arc::new(AtomicUsize::new(0));
+        let note = |(index, deadline)| {
+            Arc::new(Note {
+                index,
+                deadline,
+                slots: self.slots.clone(),
+                woken: woken.clone(),
+            })
+        };
+        let notes: Vec<Arc<Note>> = self.deadlines().into_iter().enumerate().map(note).collect();
+        let runtime = Place::MultiThread(2).build();
+        let mark = Mark::now();
+        let armed = runtime.spawn(arm_all::<P>(notes));
+        let armed = runtime.block_on(armed).expect("no panic");
+        self.all_are_made();
+        let start = Instant::now();
+        while woken.load(Relaxed) < self.offsets.len() && start.elapsed() < PATIENCE {
+            thread::sleep(Duration::from_millis(5));
+        }
+        let metrics = totals(&mark);
+        drop(armed);
+        metrics
     }
 }
 
-/// A task for each slot, which sleeps until it is due.
-async fn spawn_all<P: Peer>(
-    slots: Arc<Slots>,
-    mut due: impl FnMut(usize) -> Due + Send,
-) -> Vec<JoinHandle<()>> {
+/// A task for each slot, which sleeps until its deadline.
+async fn spawn_all<P: Peer>(slots: Arc<Slots>, deadlines: Vec<Instant>) -> Vec<JoinHandle<()>> {
     let peer = P::here();
-    let spawn = |index| {
-        let (slots, peer, due) = (slots.clone(), peer.clone(), due(index));
+    let spawn = |(index, deadline)| {
+        let (slots, peer) = (slots.clone(), peer.clone());
         tokio::spawn(async move {
-            let deadline = due.deadline();
             peer.sleep_until(deadline).await;
             slots.fired(index, deadline);
         })
     };
-    (0..slots.all().count()).map(spawn).collect()
+    deadlines.into_iter().enumerate().map(spawn).collect()
 }
 
 /// Waits until all have ended or patience has.
@@ -178,62 +215,37 @@ async fn all(handles: Vec<JoinHandle<()>>) {
 /// Tells its slot when it is woken.
 struct Note {
     index: usize,
-    deadline: OnceLock<Instant>,
+    deadline: Instant,
     slots: Arc<Slots>,
     woken: Arc<AtomicUsize>,
 }
 
 impl Wake for Note {
     fn wake(self: Arc<Self>) {
-        let deadline = *self.deadline.get().expect("set before the timer is polled");
-        self.slots.fired(self.index, deadline);
+        self.slots.fired(self.index, self.deadline);
         self.woken.fetch_add(1, Relaxed);
     }
 }
 
-fn with_wakers<P: Peer>(slots: &Arc<Slots>, window: Duration) -> Metrics {
-    let woken = Arc::new(AtomicUsize::new(0));
-    let notes: Vec<Arc<Note>> = (0..slots.all().count())
-        .map(|index| {
-            Arc::new(Note {
-                index,
-                deadline: OnceLock::new(),
-                slots: slots.clone(),
-                woken: woken.clone(),
-            })
-        })
-        .collect();
-    let runtime = Place::MultiThread(2).build();
-    let mark = Mark::now();
-    let count = notes.len();
-    let arm = runtime.spawn(async move {
-        let peer = P::here();
-        let mut random = Random::new(1);
-        let mut row = Row::made(notes.len() as u64, |_| OptionFuture::from(None));
-        let arm_all = poll_fn(|_| {
-            for note in &notes {
-                let waker = Waker::from(note.clone());
-                let mut place = row.pinned(note.index);
-                let deadline = Instant::now() + random.between(Duration::ZERO, window);
-                note.deadline.set(deadline).expect("once");
-                place.set(Some(peer.sleep_until(deadline)).into());
-                if place.poll(&mut Context::from_waker(&waker)).is_ready() {
-                    waker.wake();
-                }
-            }
-            Poll::Ready(())
-        });
-        tokio::task::unconstrained(arm_all).await;
-        (row, notes)
+/// A timer for each note, with the note as its waker.
+async fn arm_all<P: Peer>(notes: Vec<Arc<Note>>) -> Row<P::Sleep> {
+    let peer = P::here();
+    let mut row = Row::made(notes.len() as u64, |index| {
+        let note = &notes[usize::try_from(index).expect("an index")];
+        peer.sleep_until(note.deadline)
     });
-    let armed = runtime.block_on(arm).expect("no panic");
-    let start = Instant::now();
-    while woken.load(Relaxed) < count && start.elapsed() < PATIENCE {
-        thread::sleep(Duration::from_millis(5));
-    }
-    let metrics = totals(&mark);
-    drop(armed);
-    metrics
+    let arm = poll_fn(|_| {
+        for note in &notes {
+            let waker = Waker::from(note.clone());
+            let sleep = row.pinned(note.index);
+            if sleep.poll(&mut Context::from_waker(&waker)).is_ready() {
+                waker.wake();
+            }
+        }
+        Poll::Ready(())
+    });
+    unconstrained(arm).await;
+    row
 }
 
 fn totals(mark: &Mark) -> Metrics {
@@ -254,33 +266,17 @@ impl Work for Windows {
         const WINDOW: u64 = 20_000;
         // A quick run takes a fifth of both.
         let part = if scale.quick { 5 } else { 1 };
-        let (timers, micros) = (1_000_000 / part, 10_000_000 / part);
-        // All tasks sleep before the first is due.
-        let lead = Duration::from_secs(3) / u32::try_from(part).expect("five");
-        let slots = Arc::new(Slots::new(usize::try_from(timers).expect("a million")));
-        let mut random = Random::new(1);
-        let offsets: Vec<u64> = (0..timers).map(|_| random.below(micros)).collect();
-        let start = Instant::now() + lead;
-        let at = |offset: u64| start + Duration::from_micros(offset);
-        let deadlines: Vec<Instant> = offsets.iter().copied().map(at).collect();
-        let mark = Mark::now();
-        let mut late_start = 0.0;
-        Place::MultiThread(2).build().block_on(async {
-            let due = move |index: usize| Due::At(deadlines[index]);
-            let spawner = tokio::spawn(spawn_all::<P>(slots.clone(), due));
-            let handles = spawner.await.expect("no panic");
-            late_start = as_f64(nanos_since(start).max(0));
-            all(handles).await;
-        });
-        let mut metrics = totals(&mark);
+        let micros = 10_000_000 / part;
+        let mut plan = Plan::new(1_000_000 / part, micros);
+        let mut metrics = plan.in_tasks::<P>();
         let mut windows = vec![Vec::new(); usize::try_from(micros / WINDOW).expect("500")];
-        for (offset, nanos) in offsets.iter().zip(slots.all()) {
+        for (offset, nanos) in plan.offsets.iter().zip(plan.slots.all()) {
             let late = as_f64(nanos.unwrap_or(i64::MAX).max(0)) / 1e3;
             windows[usize::try_from(offset / WINDOW).expect("an index")].push(late);
         }
         metrics.extend(compare(&mut windows));
-        metrics.push(("armed late us", late_start / 1e3));
-        metrics.extend(slots.metrics());
+        metrics.push(("armed late us", plan.armed_late));
+        metrics.extend(plan.slots.metrics());
         metrics
     }
 }

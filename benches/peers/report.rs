@@ -12,7 +12,7 @@ use crate::charts;
 use crate::options::Wishes;
 use crate::peer::{NAMES, Name};
 use crate::rounds::{Results, Verdict};
-use crate::table::{Table, against, figure};
+use crate::table::{Table, against, figure, worst_of_groups};
 
 const BEGIN: &str = "<!-- figures: written by `cargo bench --bench peers -- --report` -->";
 const END: &str = "<!-- end of the figures -->";
@@ -95,7 +95,7 @@ impl Report {
             ("command", format!("`{}`", self.command)),
             ("commit", commit()),
             ("machine", format!("{}, {cores} cores", processor())),
-            ("kernel", read("/proc/sys/kernel/osrelease")),
+            ("kernel", format!("Linux {}", kernel())),
             ("load average before", self.load_average.clone()),
             ("compiler", output("rustc", &["--version"])),
         ];
@@ -141,6 +141,10 @@ fn targets(verdicts: &[Verdict]) -> String {
             against(verdict).trim_end_matches(','),
             if verdict.met { "met" } else { "**missed**" }
         );
+    }
+    text.push_str("\nOf the loads of one letter, the worst:\n\n");
+    for worst in worst_of_groups(verdicts) {
+        let _ = writeln!(text, "* {worst}");
     }
     text
 }
@@ -211,6 +215,15 @@ fn processor() -> String {
     let model = info.lines().find(|line| line.starts_with("model name"));
     let model = model.and_then(|line| line.split_once(": "));
     model.map_or_else(|| env::consts::ARCH.to_owned(), |(_, name)| name.to_owned())
+}
+
+/// The version alone, without what whoever built it has added.
+fn kernel() -> String {
+    let release = read("/proc/sys/kernel/osrelease");
+    let version = release
+        .split_once('-')
+        .map(|(version, _)| version.to_owned());
+    version.unwrap_or(release)
 }
 
 fn read(path: impl AsRef<Path>) -> String {

@@ -3,7 +3,7 @@
 use std::env;
 use std::process::Command;
 
-use crate::load::{Goal, Load};
+use crate::load::{Bound, Goal, Load};
 use crate::measure::quantile;
 use crate::options::Wishes;
 use crate::peer::{NAMES, Name};
@@ -109,6 +109,30 @@ impl<'a> Results<'a> {
             })
         };
         self.load.goals.iter().filter_map(verdict).collect()
+    }
+}
+
+impl Verdict {
+    /// What a goal that limits a ratio limits.
+    pub(crate) fn ratio(&self) -> Option<f64> {
+        match self.goal.bound {
+            Bound::Times(_) => Some(self.ours / self.base?),
+            _ => None,
+        }
+    }
+
+    /// Whether another load of the same letter has the same goal.
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
+        let key = |verdict: &Self| {
+            let Goal {
+                peer,
+                metric,
+                bound,
+            } = verdict.goal;
+            let letter = verdict.load.split('/').next();
+            (letter, peer.text(), metric, bound.to_string())
+        };
+        key(self) == key(other)
     }
 }
 

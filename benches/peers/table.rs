@@ -115,6 +115,31 @@ pub(crate) fn print_verdicts(verdicts: &[Verdict]) {
     for verdict in missed {
         println!("  {}: {}", verdict.load, sentence(verdict));
     }
+    for worst in worst_of_groups(verdicts) {
+        println!("  {worst}");
+    }
+}
+
+/// For loads that share a letter and a target, the one that comes off worst.
+pub(crate) fn worst_of_groups(verdicts: &[Verdict]) -> Vec<String> {
+    let mut worst: Vec<(&Verdict, usize)> = Vec::new();
+    for verdict in verdicts.iter().filter(|verdict| verdict.ratio().is_some()) {
+        let known = worst.iter_mut().find(|(other, _)| other.is_like(verdict));
+        match known {
+            Some((other, loads)) => {
+                *loads += 1;
+                if verdict.ratio() > other.ratio() {
+                    *other = verdict;
+                }
+            }
+            None => worst.push((verdict, 1)),
+        }
+    }
+    let groups = worst.into_iter().filter(|&(_, loads)| loads > 1);
+    let line = |(verdict, loads): (&Verdict, usize)| {
+        format!("worst of {loads}, {}: {}", verdict.load, sentence(verdict))
+    };
+    groups.map(line).collect()
 }
 
 /// What was wanted, what came, and whether that is enough.
