@@ -106,6 +106,7 @@ fn groups(
         .light_line_style(WHITE)
         .x_labels(names.len())
         .x_label_formatter(&|at| Groups(names).format(at))
+        .y_label_formatter(&|value| format!("{value:.0}"))
         .draw()?;
     let width = 0.86 / count(peers.len());
     for (place, &peer) in peers.iter().enumerate() {
@@ -168,7 +169,7 @@ fn lateness(path: &Path, value: impl Fn(usize, Name) -> Option<f64>) -> Outcome 
     }
     chart
         .configure_series_labels()
-        .position(SeriesLabelPosition::UpperLeft)
+        .position(SeriesLabelPosition::LowerRight)
         .background_style(WHITE.mix(0.9))
         .draw()?;
     area.present()?;
