@@ -10,7 +10,9 @@
 //!
 //! * [`time`]: `sleep`, `timeout`, `interval` and the rest under the names of `tokio::time`. A
 //!   service changes `use tokio::time` to `use cogwheel::time` and nothing else.
-//! * [`Timer`]: a handle to the timer of one runtime, usable from any thread.
+//! * [`Timer`]: a handle to the timer of one runtime, usable from any thread; or to one with a
+//!   thread of its own.
+//! * [`ManualClock`]: a timer whose time you move, for tests on any number of threads.
 //! * [`DelayQueue`]: values that come out at their deadlines, by key removable and movable.
 //! * [`Wheel`]: the synchronous wheel inside, for an event loop of your own.
 //!
@@ -39,7 +41,8 @@
 //! # Clock
 //!
 //! Time is Tokio's: monotonic, so a suspended system suspends its timers, and pausable in tests
-//! (`tokio::time::pause`). A clock that steps back moves nothing back.
+//! (`tokio::time::pause`). A clock that steps back moves nothing back. A [`ManualClock`] has a time
+//! of its own.
 //!
 //! # Features
 //!
@@ -73,6 +76,8 @@ pub mod error;
 #[cfg(not(loom))]
 mod interval;
 #[cfg(not(loom))]
+pub mod manual_clock;
+#[cfg(not(loom))]
 mod sleep;
 #[cfg(not(loom))]
 pub mod time;
@@ -90,6 +95,9 @@ pub use crate::wheel::Wheel;
 pub use crate::delay_queue::DelayQueue;
 #[cfg(not(loom))]
 #[doc(inline)]
+pub use crate::manual_clock::ManualClock;
+#[cfg(not(loom))]
+#[doc(inline)]
 pub use crate::timer::Timer;
 
 /// What the models in `loom-tests` explore; not part of the interface.
@@ -97,5 +105,5 @@ pub use crate::timer::Timer;
 #[doc(hidden)]
 pub mod loom_only {
     pub use crate::driver::{core, shared, turn, wake_list};
-    pub use crate::sync::{doorbell, inbox, node, pool, turn_lock};
+    pub use crate::sync::{alarm_clock, doorbell, inbox, node, pool, turn_lock};
 }

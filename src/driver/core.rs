@@ -9,6 +9,8 @@
     reason = "models reach these items through `loom_only`"
 )]
 
+use core::task::Waker;
+
 use crate::driver::shared::Shared;
 use crate::driver::wake_list::WakeList;
 use crate::sync::node::{Drained, Look, Node};
@@ -21,6 +23,8 @@ use crate::wheel::{EntryId, Hierarchy};
 #[derive(Debug)]
 pub struct Core {
     wheel: Hierarchy<u32>,
+    /// How many timers have fired.
+    fired: u64,
 }
 
 impl Core {
@@ -33,12 +37,44 @@ impl Core {
     pub fn with_geometry(geometry: Geometry, now: Tick) -> Self {
         Self {
             wheel: Hierarchy::new(geometry, now),
+            fired: 0,
         }
     }
 
     /// The time of the latest advance.
     pub fn elapsed(&self) -> Tick {
         self.wheel.elapsed()
+    }
+
+    /// How many timers have fired so far.
+    pub const fn fired(&self) -> u64 {
+        self.fired
+    }
+
+    /// A time before which nothing is due; the present if something is.
+    pub fn bound(&self) -> Tick {
+        self.wheel.next_deadline().unwrap_or(Tick::MAX)
+    }
+
+    /// The deadline of the earliest timer that waits, exactly; the present if it is due.
+    ///
+    /// Walks the earliest bucket of each level. What is found cancelled or moved there is taken off
+    /// or placed anew; what is found due in that, because its owner has moved it just now, fires
+    /// and its waker goes to `wakes`.
+    pub fn next_exactly(&mut self, shared: &Shared, wakes: &mut WakeList) -> Option<Tick> {
+        while self.wheel.due_len() == 0 {
+            let entry = self.wheel.earliest()?;
+            let linked = self.wheel.deadline(entry);
+            let index = *self.wheel.payload(entry);
+            if shared.find(index).node().waits_until() == Some(linked) {
+                return Some(linked);
+            }
+            self.wheel.remove(entry);
+            if let Some(waker) = self.look(shared, index) {
+                wakes.push(waker);
+            }
+        }
+        Some(self.wheel.elapsed())
     }
 
     /// How many nodes the wheel holds.
@@ -67,30 +103,35 @@ impl Core {
 
     /// Fires what is due until the batch is full; tells whether nothing is left.
     pub fn fire(&mut self, shared: &Shared, wakes: &mut WakeList) -> bool {
-        let now = self.wheel.elapsed();
         while !wakes.is_full() {
             let Some((_, index)) = self.wheel.pop_due() else {
                 return true;
             };
-            let id = shared.find(index);
-            let node = id.node();
-            let waker = match node.look(now) {
-                Look::Idle => None,
-                Look::Later(deadline) => {
-                    node.set_entry(self.wheel.insert(deadline, index).index());
-                    None
-                }
-                Look::Fired(waker) => waker,
-                Look::FiredAndFree(waker) => {
-                    shared.pool().put_back(id);
-                    waker
-                }
-            };
-            if let Some(waker) = waker {
+            if let Some(waker) = self.look(shared, index) {
                 wakes.push(waker);
             }
         }
         false
+    }
+
+    /// Looks at a node that has just left the wheel; its waker, if it has fired.
+    fn look(&mut self, shared: &Shared, index: u32) -> Option<Waker> {
+        let id = shared.find(index);
+        let node = id.node();
+        let waker = match node.look(self.wheel.elapsed()) {
+            Look::Idle => return None,
+            Look::Later(deadline) => {
+                node.set_entry(self.wheel.insert(deadline, index).index());
+                return None;
+            }
+            Look::Fired(waker) => waker,
+            Look::FiredAndFree(waker) => {
+                shared.pool().put_back(id);
+                waker
+            }
+        };
+        self.fired += 1;
+        waker
     }
 
     /// Publishes the deadline of the sleep that follows and parks the inboxes.
