@@ -106,7 +106,6 @@ impl Timer {
     }
 
     /// Chooses how a timer of its own behaves.
-    #[must_use]
     pub fn builder() -> Builder {
         Builder::new()
     }
@@ -136,8 +135,8 @@ impl Timer {
     /// Closes this timer, as the end of its runtime would, for all handles and for good.
     ///
     /// Everything that is pending is woken before this returns. A thread of the timer's own ends
-    /// soon after. Closing a timer that is closed does nothing. The default timer of a runtime may be closed too: the
-    /// runtime is given a new one when it next asks.
+    /// soon after. Closing a timer that is closed does nothing. The default timer of a runtime may
+    /// be closed too: the runtime is given a new one when it next asks.
     ///
     /// # Examples
     ///
@@ -346,18 +345,23 @@ impl Builder {
     ///
     /// ```
     /// use cogwheel::Timer;
+    /// use std::pin::Pin;
     /// use std::task::{Context, Waker};
     /// use std::time::Duration;
     ///
-    /// let clock = Timer::builder().coalesce(Duration::from_secs(1)).build_manual();
-    /// let timer = clock.timer();
-    /// let mut sleeps: Vec<_> = (1..=3).map(|n| timer.sleep(Duration::from_millis(n))).collect();
+    /// let clock = Timer::builder().coalesce(Duration::from_secs(3)).build_manual();
+    /// let mut sleeps: Vec<_> = (1..=100)
+    ///     .map(|n| clock.timer().sleep(Duration::from_millis(n)))
+    ///     .collect();
+    /// let mut context = Context::from_waker(Waker::noop());
     /// for sleep in &mut sleeps {
-    ///     let mut context = Context::from_waker(Waker::noop());
-    ///     assert!(std::pin::Pin::new(sleep).as_mut().poll(&mut context).is_pending());
+    ///     assert!(Pin::new(sleep).poll(&mut context).is_pending());
     /// }
-    /// assert_eq!(clock.advance(Duration::from_secs(2)).fired, 3);
-    /// # use std::future::Future;
+    /// let mut stops = 0;
+    /// while clock.advance_to_next().is_some() {
+    ///     stops += 1;
+    /// }
+    /// assert!(stops <= 2);
     /// ```
     pub fn coalesce(mut self, grid: Duration) -> Self {
         self.config.coalesce = grid;

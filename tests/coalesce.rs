@@ -1,5 +1,6 @@
 //! Wake-ups at the multiples of a grid: fewer of them, and none early.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests may fail the test")]
 #![allow(
     clippy::disallowed_methods,
     reason = "tests compare with Tokio's clock"

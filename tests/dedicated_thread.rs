@@ -1,6 +1,7 @@
 //! A timer with a thread of its own: with and without runtimes, precise, idle when idle, and gone
 //! when nobody needs it.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests may fail the test")]
 #![allow(
     clippy::disallowed_methods,
     reason = "tests compare with the system's clock"
@@ -305,9 +306,9 @@ fn case_063_a_closed_timer_answers_at_once_from_any_thread() {
                     thread::spawn(move || {
                         for round in 0..50 {
                             let mut sleep = timer.sleep(LONG);
-                            let poll = || drive::poll(&mut sleep, Waker::noop()).is_pending();
+                            let first = || poll(&mut sleep, Waker::noop()).is_pending();
                             // Pending while it is open, a panic afterwards.
-                            let outcome = catch_unwind(AssertUnwindSafe(poll));
+                            let outcome = catch_unwind(AssertUnwindSafe(first));
                             assert!(outcome.is_err() || outcome.is_ok_and(|pending| pending));
                             sleep.set_deadline(tokio::time::Instant::now() + ms(n));
                             if round == 25 {

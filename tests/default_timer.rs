@@ -1,5 +1,6 @@
 //! Which timer the free functions use, and who may choose it.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests may fail the test")]
 #![allow(
     clippy::disallowed_methods,
     reason = "tests compare with Tokio's clock"
@@ -12,6 +13,7 @@ use std::time::Duration;
 use cogwheel::error::TimerError;
 use cogwheel::time::{interval, lazy_timeout, sleep, sleep_until, timeout};
 use cogwheel::{ManualClock, Timer};
+use tokio::runtime::Runtime;
 
 #[path = "common/drive.rs"]
 mod drive;
@@ -45,7 +47,7 @@ fn a_closed_timer_is_refused_and_changes_nothing() {
 fn all_threads_use_the_new_one_also_those_that_knew_the_old_one() {
     watched(|| {
         let runtime = two_workers();
-        let ask = |runtime: &tokio::runtime::Runtime| {
+        let ask = |runtime: &Runtime| {
             let tasks: Vec<_> = (0..16)
                 .map(|_| runtime.spawn(async { Timer::current() }))
                 .collect();
@@ -156,30 +158,38 @@ fn a_timer_with_a_thread_is_kept_by_the_runtime() {
     });
 }
 
+#[cfg(target_os = "linux")]
 #[test]
 fn the_runtime_lets_go_of_it_at_its_end_and_when_it_is_replaced() {
+    fn is_there(name: &str) -> bool {
+        let tasks = std::fs::read_dir("/proc/self/task").unwrap();
+        let mut names =
+            tasks.map(|task| std::fs::read_to_string(task.unwrap().path().join("comm")));
+        names.any(|comm| comm.is_ok_and(|comm| comm.trim() == name))
+    }
+    fn ends(name: &'static str, let_go: impl FnOnce(Runtime)) {
+        let runtime = one_thread();
+        let timer = Timer::builder().thread_name(name).build().unwrap();
+        timer.make_default_of(runtime.handle()).unwrap();
+        drop(timer);
+        thread::sleep(ms(50));
+        assert!(is_there(name), "the runtime keeps it");
+        let_go(runtime);
+        // `watched` ends this if need be.
+        while is_there(name) {
+            thread::sleep(ms(1));
+        }
+    }
     watched(|| {
-        let closes_soon = |make: &dyn Fn(&Timer)| {
-            let timer = Timer::builder().dedicated_thread().build().unwrap();
-            let mut sleep = timer.sleep(LONG);
-            let (wakes, waker) = Wakes::new();
-            assert!(poll(&mut sleep, &waker).is_pending());
-            make(&timer);
-            drop(timer);
-            assert_eq!(wakes.count(), 0);
-            drop(sleep);
-        };
-        closes_soon(&|timer| {
-            let runtime = one_thread();
-            timer.make_default_of(runtime.handle()).unwrap();
-        });
-        closes_soon(&|timer| {
-            let runtime = one_thread();
+        ends("cog-ended", drop);
+        ends("cog-replaced", |runtime| {
             let clock = ManualClock::new();
-            timer.make_default_of(runtime.handle()).unwrap();
             clock.timer().make_default_of(runtime.handle()).unwrap();
             let now = runtime.block_on(async { Timer::current() });
             assert_eq!(now, clock.timer());
+            while is_there("cog-replaced") {
+                thread::sleep(ms(1));
+            }
         });
     });
 }

@@ -1,5 +1,6 @@
 //! Time that is moved by hand, on any number of threads and with no runtime.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests may fail the test")]
 #![allow(
     clippy::disallowed_methods,
     reason = "tests compare with the system's clock"

@@ -1,6 +1,7 @@
 //! A waker that runs inside of a turn may use the timer that is being turned: the turn goes on when
 //! it returns, and never begins a second one within itself.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests may fail the test")]
 #![allow(
     clippy::disallowed_methods,
     reason = "tests compare with Tokio's clock"
