@@ -49,7 +49,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let own = Timer::builder().thread_name("precise-timer").build()?;
 
     let tokio = median_lateness(100, |delay| {
-        runtime.block_on(async { tokio::time::sleep(delay).await })
+        runtime.block_on(async { tokio::time::sleep(delay).await });
     });
     println!("idle, tokio::time::sleep:     {tokio:>8.0?} late");
     let default = median_lateness(100, |delay| {

@@ -336,18 +336,16 @@ fn a_timer_that_a_waker_arms_fires_at_its_own_time_in_the_same_advance() {
     let clock = ManualClock::new();
     let times = Arc::new(Mutex::new(Vec::new()));
     let kept = Arc::new(Mutex::new(Vec::new()));
-    fn arm(timer: Timer, times: Arc<Mutex<Vec<Instant>>>, kept: Arc<Mutex<Vec<Sleep>>>) {
-        let mut sleep = timer.sleep(ms(3));
-        let keep = kept.clone();
+    fn arm(timer: &Timer, times: &Arc<Mutex<Vec<Instant>>>, kept: &Arc<Mutex<Vec<Sleep>>>) {
+        let (inner, log, keep) = (timer.clone(), times.clone(), kept.clone());
         let waker = acting(move || {
-            times.lock().unwrap().push(timer.now());
-            arm(timer.clone(), times.clone(), kept.clone());
+            log.lock().unwrap().push(inner.now());
+            arm(&inner, &log, &keep);
         });
-        assert!(poll(&mut sleep, &waker).is_pending());
-        keep.lock().unwrap().push(sleep);
+        kept.lock().unwrap().push(armed_by(timer, ms(3), &waker));
     }
     let begun = clock.now();
-    arm(clock.timer(), times.clone(), kept.clone());
+    arm(&clock.timer(), &times, &kept);
     assert_eq!(clock.advance(ms(10)).fired, 3);
     let expected = [3, 6, 9].map(|n| begun + ms(n));
     assert_eq!(*times.lock().unwrap(), expected);
