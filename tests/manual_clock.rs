@@ -360,12 +360,11 @@ fn case_003_an_overdue_waker_that_arms_a_timer_ends_the_advance() {
         let timer = clock.timer();
         let (wakes, later) = Wakes::new();
         let kept = Arc::new(Mutex::new(Vec::new()));
-        let keep = kept.clone();
         let inner = timer.clone();
         let waker = acting(move || {
             // In the bucket that is just being emptied, one round later.
             let sleep = armed_by(&inner, Duration::from_nanos(64 << 20), &later);
-            keep.lock().unwrap().push(sleep);
+            kept.lock().unwrap().push(sleep);
         });
         let _first = armed_by(&timer, ms(1), &waker);
         clock.advance(ms(54));
