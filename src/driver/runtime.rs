@@ -267,6 +267,14 @@ impl Driver {
     fn known_now(&self) -> Option<Tick> {
         match self.clock.load(Ordering::Relaxed) {
             clock::SYSTEM => Some(clock::system_now()),
+            other => self.now_of(other),
+        }
+    }
+
+    /// The time of a clock that may stand still. Kept out of the way of the one that does not.
+    #[inline(never)]
+    fn now_of(&self, clock: u64) -> Option<Tick> {
+        match clock {
             clock::MANUAL => Some(self.time()),
             id if clock::context() == Some(id) => Some(clock::context_now()),
             _ => self.now_from_outside(),
