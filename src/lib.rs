@@ -9,7 +9,9 @@
 //!
 //! * [`time`]: `sleep`, `timeout`, `interval` and the rest under the names of `tokio::time`. A
 //!   service changes `use tokio::time` to `use cogwheel::time` and nothing else.
-//! * [`Timer`]: a handle to the timer of one runtime, usable from any thread.
+//! * [`Timer`]: a handle to the timer of one runtime, usable from any thread; or to one with a
+//!   thread of its own.
+//! * [`ManualClock`]: a timer whose time you move, for tests on any number of threads.
 //! * [`DelayQueue`]: values that come out at their deadlines, by key removable and movable.
 //! * [`FutureExt`]: `.timeout(…)` behind a future. [`Deadline`]: one for all steps of a request.
 //! * [`Backoff`]: how long to wait before the next try.
@@ -42,7 +44,8 @@
 //! # Clock
 //!
 //! Time is Tokio's: monotonic, so a suspended system suspends its timers, and pausable in tests
-//! (`tokio::time::pause`). A clock that steps back moves nothing back.
+//! (`tokio::time::pause`). A clock that steps back moves nothing back. A [`ManualClock`] has a time
+//! of its own.
 //!
 //! # Features
 //!
@@ -83,6 +86,8 @@ mod future_ext;
 #[cfg(not(loom))]
 mod interval;
 #[cfg(not(loom))]
+pub mod manual_clock;
+#[cfg(not(loom))]
 mod sleep;
 #[cfg(all(feature = "stream", not(loom)))]
 pub mod stream;
@@ -107,6 +112,9 @@ pub use crate::deadline::Deadline;
 pub use crate::delay_queue::DelayQueue;
 #[cfg(not(loom))]
 pub use crate::future_ext::FutureExt;
+#[cfg(not(loom))]
+#[doc(inline)]
+pub use crate::manual_clock::ManualClock;
 #[cfg(all(feature = "stream", not(loom)))]
 #[doc(inline)]
 pub use crate::stream::StreamExt;
@@ -119,5 +127,5 @@ pub use crate::timer::Timer;
 #[doc(hidden)]
 pub mod loom_only {
     pub use crate::driver::{core, shared, turn, wake_list};
-    pub use crate::sync::{doorbell, inbox, node, pool, turn_lock};
+    pub use crate::sync::{alarm_clock, doorbell, inbox, node, pool, turn_lock};
 }

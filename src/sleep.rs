@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 use crate::clock;
 use crate::driver::registry;
-use crate::driver::runtime::DriverRef;
+use crate::driver::runtime::{COALESCES, DriverRef};
 use crate::error::TimerError;
 use crate::sync::node::{Next, Polled};
 use crate::sync::pool::NodeId;
@@ -76,7 +76,8 @@ const OVERDUE: Duration = Duration::from_millis(3);
 /// ```
 #[track_caller]
 pub fn sleep(duration: Duration) -> Sleep {
-    Sleep::after(registry::current(), clock::context_now(), duration)
+    let (timer, now) = registry::current_and_time();
+    Sleep::after(timer, now, duration)
 }
 
 /// Waits until `deadline`.
@@ -239,7 +240,7 @@ pub struct Sleep {
     node: Option<NodeId>,
     deadline: Tick,
     generation: u32,
-    /// The index of the driver, and below it one of the constants above.
+    /// The label of the driver, and below it one of the constants above.
     driver_and_state: u32,
 }
 
@@ -265,7 +266,7 @@ impl Sleep {
             node: None,
             deadline: deadline.min(LAST),
             generation: timer.generation,
-            driver_and_state: timer.driver.index() << 2 | state,
+            driver_and_state: timer.driver.label() | state,
         }
     }
 
@@ -351,7 +352,9 @@ impl Sleep {
     #[inline]
     pub(crate) fn set_tick(&mut self, deadline: Tick) {
         let deadline = deadline.min(LAST);
-        let old = core::mem::replace(&mut self.deadline, deadline);
+        let old = self.target();
+        self.deadline = deadline;
+        let deadline = self.target();
         match self.node {
             // Later needs neither the thread's cache nor an inbox, nor even the driver.
             Some(node) if deadline >= old => {
@@ -365,9 +368,16 @@ impl Sleep {
 
     #[inline]
     fn timer(&self) -> DriverRef {
-        DriverRef {
-            driver: registry::driver(self.driver_and_state >> 2),
-            generation: self.generation,
+        DriverRef::of_label(self.driver_and_state, self.generation)
+    }
+
+    /// When it is to be woken: at its deadline, or after that at the timer's next common wake-up.
+    #[inline]
+    fn target(&self) -> Tick {
+        if self.driver_and_state & COALESCES == 0 {
+            self.deadline
+        } else {
+            self.timer().coalesced(self.deadline).min(LAST)
         }
     }
 
@@ -409,12 +419,26 @@ impl Sleep {
     #[inline]
     fn poll_deadline(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let timer = self.timer();
-        assert!(!timer.is_closed(), "{}", TimerError::Closed);
+        if timer.is_closed() {
+            return self.poll_closed();
+        }
         match self.node {
             Some(node) => self.poll_armed(timer, node, cx),
             None if self.state() == DONE => Poll::Ready(()),
             None => self.arm(timer, cx),
         }
+    }
+
+    /// A timer with a clock of its own completes what was due when it was closed.
+    #[cold]
+    fn poll_closed(&mut self) -> Poll<()> {
+        let timer = self.timer();
+        assert!(self.deadline <= timer.end(), "{}", timer.closed_text());
+        if let Some(node) = self.node {
+            return self.complete(node);
+        }
+        self.set_state(DONE);
+        Poll::Ready(())
     }
 
     /// The first poll, or the first since the deadline was moved after completion.
@@ -424,8 +448,8 @@ impl Sleep {
             self.set_state(DONE);
             return Poll::Ready(());
         }
-        let Some((node, turned)) = timer.arm(self.deadline, cx.waker()) else {
-            panic!("{}", TimerError::Closed);
+        let Some((node, turned)) = timer.arm(self.target(), cx.waker()) else {
+            return self.poll_closed();
         };
         self.node = Some(node);
         self.set_state(WAITING);

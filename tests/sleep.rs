@@ -402,7 +402,7 @@ fn a_kept_waker_is_released_when_its_thread_or_its_runtime_ends() {
         let mut dropped = timer.sleep(LONG);
         assert!(poll(&mut dropped, &waker).is_pending());
     };
-    std::thread::scope(|scope| {
+    thread::scope(|scope| {
         scope.spawn(cancel_one);
     });
     assert_eq!(Arc::strong_count(&wakes), idle);

@@ -21,6 +21,8 @@ use crate::wheel::{EntryId, Hierarchy};
 #[derive(Debug)]
 pub struct Core {
     wheel: Hierarchy<u32>,
+    /// How many timers have fired.
+    fired: u64,
 }
 
 impl Core {
@@ -33,12 +35,42 @@ impl Core {
     pub fn with_geometry(geometry: Geometry, now: Tick) -> Self {
         Self {
             wheel: Hierarchy::new(geometry, now),
+            fired: 0,
         }
     }
 
     /// The time of the latest advance.
     pub fn elapsed(&self) -> Tick {
         self.wheel.elapsed()
+    }
+
+    /// How many timers have fired so far.
+    pub const fn fired(&self) -> u64 {
+        self.fired
+    }
+
+    /// A time before which nothing is due; the present if something is.
+    pub fn bound(&self) -> Tick {
+        self.wheel.next_deadline().unwrap_or(Tick::MAX)
+    }
+
+    /// The deadline of the earliest timer that waits, exactly; the present if it is due.
+    ///
+    /// Walks the earliest bucket of each level. What is found cancelled or moved there is taken off
+    /// or placed anew; what is found due in that, because its owner has moved it just now, fires
+    /// and its waker goes to `wakes`.
+    pub fn next_exactly(&mut self, shared: &Shared, wakes: &mut WakeList) -> Option<Tick> {
+        while self.wheel.due_len() == 0 {
+            let entry = self.wheel.earliest()?;
+            let linked = self.wheel.deadline(entry);
+            let index = *self.wheel.payload(entry);
+            if shared.find(index).node().waits_until() == Some(linked) {
+                return Some(linked);
+            }
+            self.wheel.remove(entry);
+            self.look(shared, wakes, index);
+        }
+        Some(self.wheel.elapsed())
     }
 
     /// How many nodes the wheel holds.
@@ -76,28 +108,34 @@ impl Core {
 
     /// Fires what is due until the batch is full; tells whether nothing is left.
     pub fn fire(&mut self, shared: &Shared, wakes: &mut WakeList) -> bool {
-        let now = self.wheel.elapsed();
         while !wakes.is_full() {
             let Some((_, index)) = self.wheel.pop_due() else {
                 return true;
             };
-            let id = shared.find(index);
-            let node = id.node();
-            match node.look(now) {
-                Look::Idle | Look::Fired => {}
-                Look::Later(deadline) => {
-                    node.set_entry(self.wheel.insert(deadline, index).index());
-                }
-                Look::Wake(Taken { waker, free }) => {
-                    if free {
-                        shared.pool().put_back(id);
-                    }
-                    wakes.push(waker);
-                }
-                Look::Retired(taken) => retire(shared, wakes, id, taken),
-            }
+            self.look(shared, wakes, index);
         }
         false
+    }
+
+    /// Looks at a node that has just left the wheel; its waker goes to `wakes`, if it has fired.
+    fn look(&mut self, shared: &Shared, wakes: &mut WakeList, index: u32) {
+        let id = shared.find(index);
+        let node = id.node();
+        match node.look(self.wheel.elapsed()) {
+            Look::Idle => {}
+            Look::Later(deadline) => {
+                node.set_entry(self.wheel.insert(deadline, index).index());
+            }
+            Look::Fired => self.fired += 1,
+            Look::Wake(Taken { waker, free }) => {
+                self.fired += 1;
+                if free {
+                    shared.pool().put_back(id);
+                }
+                wakes.push(waker);
+            }
+            Look::Retired(taken) => retire(shared, wakes, id, taken),
+        }
     }
 
     /// Publishes the deadline of the sleep that follows and parks the inboxes.

@@ -58,6 +58,7 @@ pub struct Shared {
     bell: CachePadded<Doorbell>,
     elapsed: AtomicU64,
     generation: AtomicU32,
+    end: AtomicU64,
 }
 
 impl Shared {
@@ -69,6 +70,7 @@ impl Shared {
             bell: CachePadded(Doorbell::new()),
             elapsed: AtomicU64::new(0),
             generation: AtomicU32::new(0),
+            end: AtomicU64::new(0),
         };
         for shard in &shared.shards {
             shard.0.close(shared.pool.pages()).for_each(drop);
@@ -86,6 +88,13 @@ impl Shared {
     #[inline]
     pub fn find(&self, index: u32) -> NodeId {
         self.pool.pages().find(index)
+    }
+
+    /// How many timers wait. Looks at every node there is.
+    #[allow(dead_code, reason = "not asked by models")]
+    pub fn armed(&self) -> usize {
+        let nodes = (0..self.pool.nodes()).map(|index| self.find(index).node());
+        nodes.filter(|node| node.waits_until().is_some()).count()
     }
 
     /// The inboxes of this timer.
@@ -111,6 +120,25 @@ impl Shared {
     pub fn publish_elapsed(&self, now: Tick) {
         // ORDERING: the release that sets FIRED publishes it.
         self.elapsed.store(now.count(), Ordering::Relaxed);
+    }
+
+    /// Publishes the time at which the current generation ends. For the turn only, before it
+    /// retires that generation.
+    pub fn publish_end(&self, end: Tick) {
+        // ORDERING: `retire_generation` publishes it.
+        self.end.store(end.count(), Ordering::Relaxed);
+    }
+
+    /// What was due by this time had completed when `generation`, which has ended, did. The origin
+    /// if that is not known any more.
+    pub fn end(&self, generation: u32) -> Tick {
+        // Read in this order: a generation that ends in between is noticed.
+        let end = self.end.load(Ordering::Acquire);
+        if self.generation() == generation.wrapping_add(1) {
+            Tick::new(end)
+        } else {
+            Tick::ZERO
+        }
     }
 
     /// The generation that is open now, or was open last.

@@ -446,6 +446,13 @@ impl Node {
         linked.then(|| self.entry.load(Ordering::Relaxed))
     }
 
+    /// The deadline that a timer waits for here, if one does.
+    pub fn waits_until(&self) -> Option<Tick> {
+        // ORDERING: Acquire pairs with the release that set ARMED, which published the deadline.
+        let armed = self.state.load(Ordering::Acquire) & ARMED != 0;
+        armed.then(|| Tick::new(self.deadline.load(Ordering::Relaxed)))
+    }
+
     /// Remembers the entry that the wheel holds for this node.
     pub fn set_entry(&self, entry: u32) {
         self.entry.store(entry, Ordering::Relaxed);
