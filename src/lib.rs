@@ -11,6 +11,8 @@
 //! * [`time`]: `sleep`, `timeout`, `interval` and the rest under the names of `tokio::time`. A
 //!   service changes `use tokio::time` to `use cogwheel::time` and nothing else.
 //! * [`Timer`]: a handle to the timer of one runtime, usable from any thread.
+//! * [`Scheduled`]: work that is to be done later, cancellable and movable until it starts; made
+//!   by [`Timer::schedule`] and [`Timer::schedule_every`].
 //! * [`DelayQueue`]: values that come out at their deadlines, by key removable and movable.
 //! * [`Wheel`]: the synchronous wheel inside, for an event loop of your own.
 //!
@@ -73,6 +75,8 @@ pub mod error;
 #[cfg(not(loom))]
 mod interval;
 #[cfg(not(loom))]
+pub mod scheduled;
+#[cfg(not(loom))]
 mod sleep;
 #[cfg(not(loom))]
 pub mod time;
@@ -88,6 +92,9 @@ pub use crate::wheel::Wheel;
 #[cfg(not(loom))]
 #[doc(inline)]
 pub use crate::delay_queue::DelayQueue;
+#[cfg(not(loom))]
+#[doc(inline)]
+pub use crate::scheduled::Scheduled;
 #[cfg(not(loom))]
 #[doc(inline)]
 pub use crate::timer::Timer;

@@ -42,8 +42,10 @@ pub(crate) struct Driver {
     exact_cancel: AtomicU32,
     /// Whose clock is read: 0 is the system's, everything else a runtime that may pause its own.
     clock: AtomicU64,
-    /// For reading that clock from outside of its runtime.
+    /// For spawning work on that runtime, and for reading its clock from outside of it.
     handle: Mutex<Option<Handle>>,
+    /// Whether there is a runtime at all.
+    has_runtime: AtomicU32,
 }
 
 impl fmt::Debug for Driver {
@@ -68,6 +70,7 @@ impl Driver {
             exact_cancel: AtomicU32::new(0),
             clock: AtomicU64::new(0),
             handle: Mutex::new(None),
+            has_runtime: AtomicU32::new(0),
         }
     }
 
@@ -88,9 +91,8 @@ impl Driver {
             _ => 0,
         };
         driver.clock.store(id, Ordering::Release);
-        if id != 0 {
-            *driver.handle.lock() = Some(handle.clone());
-        }
+        *driver.handle.lock() = Some(handle.clone());
+        driver.has_runtime.store(1, Ordering::Release);
         driver
             .exact_cancel
             .store(u32::from(config.exact_cancel), Ordering::Release);
@@ -117,6 +119,9 @@ impl Driver {
 
     /// A Tokio sleep that is not armed, for a runtime that may pause its clock.
     pub(super) fn unarmed_sleep(&self) -> Option<tokio::time::Sleep> {
+        if self.clock.load(Ordering::Relaxed) == 0 {
+            return None;
+        }
         let handle = self.handle.lock().clone()?;
         clock::may_enter().then(|| {
             let _context = handle.enter();
@@ -238,12 +243,50 @@ impl DriverRef {
         self.driver.turn();
     }
 
+    /// Whether work of this timer runs on the timer's own runtime.
+    #[inline]
+    pub(crate) fn has_runtime(self) -> bool {
+        self.driver.has_runtime.load(Ordering::Acquire) != 0
+    }
+
+    /// The runtime of this timer, unless that has ended.
+    pub(crate) fn runtime(self) -> Option<Handle> {
+        let handle = self.driver.handle.lock().clone()?;
+        // It may be that of the next generation, which came only after this one was retired.
+        (!self.is_closed()).then_some(handle)
+    }
+
     /// Arms a timer; `None` if this timer is closed. Tells as well whether a turn was run for it,
     /// which may have fired it.
     #[inline]
     pub(crate) fn arm(self, deadline: Tick, waker: &Waker) -> Option<(NodeId, bool)> {
         // The user's code: before anything is borrowed or changed.
         let waker = waker.clone();
+        match self.arm_quietly(deadline, waker) {
+            Ok((node, turn)) => {
+                if turn {
+                    self.turn();
+                }
+                Some((node, turn))
+            }
+            Err(Refused { waker, ring }) => {
+                if ring {
+                    self.turn();
+                }
+                drop(waker);
+                None
+            }
+        }
+    }
+
+    /// As [`arm`](Self::arm), for callers that hold a lock: tells whether the wheel has to be
+    /// turned, which is left to them. Here and in the next two no foreign code runs.
+    #[inline]
+    pub(crate) fn arm_quietly(
+        self,
+        deadline: Tick,
+        waker: Waker,
+    ) -> Result<(NodeId, bool), Refused> {
         let armed = local::with(self.driver, |local| {
             let mut armed = self.driver.shared.arm(
                 &mut local.cache,
@@ -260,57 +303,53 @@ impl DriverRef {
             }
             Ok(armed)
         });
-        match armed {
-            Ok(Armed { node, how }) => {
-                let turned = how == How::Ring;
-                if turned {
-                    self.turn();
-                }
-                Some((node, turned))
-            }
-            Err(Refused { waker, ring }) => {
-                if ring {
-                    self.turn();
-                }
-                drop(waker);
-                None
-            }
-        }
+        armed.map(|Armed { node, how }| (node, how == How::Ring))
     }
 
     /// Moves the deadline of an armed timer.
     pub(crate) fn reset(self, node: NodeId, old: Tick, new: Tick) {
-        let turn = local::with(self.driver, |local| {
-            self.driver.shared.reset(local.shard, node, old, new)
-        });
-        if turn {
+        if self.reset_quietly(node, old, new) {
             self.turn();
         }
+    }
+
+    /// As [`reset`](Self::reset); tells whether the caller has to turn the wheel.
+    pub(crate) fn reset_quietly(self, node: NodeId, old: Tick, new: Tick) -> bool {
+        local::with(self.driver, |local| {
+            self.driver.shared.reset(local.shard, node, old, new)
+        })
     }
 
     /// Ends a timer, whether it has fired or not, and drops its waker.
     #[inline]
     pub(crate) fn cancel(self, node: NodeId) {
+        let (waker, turn) = self.cancel_quietly(node);
+        if turn {
+            self.turn();
+        }
+        drop(waker);
+    }
+
+    /// As [`cancel`](Self::cancel); gives back the waker if it had not fired, and tells whether the
+    /// caller has to turn the wheel.
+    #[inline]
+    pub(crate) fn cancel_quietly(self, node: NodeId) -> (Option<Waker>, bool) {
         if self.driver.is_exact() {
             return self.cancel_exactly(node);
         }
         let waker = local::with(self.driver, |local| {
             self.driver.shared.cancel(&mut local.cache, node)
         });
-        drop(waker);
+        (waker, false)
     }
 
     #[cold]
-    fn cancel_exactly(self, node: NodeId) {
-        let (waker, turn) = local::with(self.driver, |local| {
+    fn cancel_exactly(self, node: NodeId) -> (Option<Waker>, bool) {
+        local::with(self.driver, |local| {
             self.driver
                 .shared
                 .cancel_exactly(&mut local.cache, local.shard, node)
-        });
-        if turn {
-            self.turn();
-        }
-        drop(waker);
+        })
     }
 
     /// Ends this generation: everything pending is woken and finds the timer closed.

@@ -55,7 +55,7 @@ const TABLE: &[Row] = &[
     row("sleep/*",          &["timer/*", "driver/*", "sync/*", "clock", "tick", "error"], &["unsafe", "Timeout", "Interval"]),
     row("timeout/*",        &["sleep", "timer", "clock", "tick", "error"],               &["unsafe", "Interval"]),
     row("interval/*",       &["sleep", "timer", "clock", "tick", "error"],               &["unsafe", "Timeout"]),
-    row("scheduled/*",      &["sleep", "timer", "clock", "tick", "error"],               &["unsafe", "Timeout"]),
+    row("scheduled/*",      &["sleep", "interval/*", "timer", "driver/*", "sync/*", "primitive/*", "clock", "tick", "error"], &["unsafe", "Timeout"]),
     row("delay_queue/*",    &["wheel", "primitive/*", "sleep", "timer", "clock", "tick", "error"], &["unsafe"]),
     row("metrics/*",        &["driver/shared", "primitive/*", "tick"],                   &["tokio", "Instant", "std::time", "unsafe"]),
     row("time",             &["error", "interval", "sleep", "timeout"],                  &["fn", "impl", "struct", "enum", "unsafe"]),
