@@ -484,4 +484,6 @@ fn the_handle_is_send_sync_and_unpin_whatever_the_output() {
     is::<Scheduled<()>>();
     is::<Scheduled<std::convert::Infallible>>();
     is::<Scheduled<std::cell::Cell<u8>>>();
+    fn is_sent<T: Send + Unpin + 'static>() {}
+    is_sent::<Outcome<()>>();
 }

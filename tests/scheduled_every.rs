@@ -4,6 +4,7 @@
     clippy::disallowed_methods,
     reason = "tests compare with Tokio's clock"
 )]
+#![allow(clippy::unwrap_used, reason = "helpers of tests may fail the test")]
 
 use std::convert::Infallible;
 use std::future::pending;
@@ -37,7 +38,7 @@ impl Log {
 /// Rounds that are noted in the log and last so many milliseconds each.
 fn rounds(timer: &Timer, period: Duration, log: &Log, lasting: &[u64]) -> Scheduled<Infallible> {
     let log = log.clone();
-    let mut lasting = lasting.to_vec().into_iter();
+    let mut lasting = Vec::from(lasting).into_iter();
     timer.schedule_every(period, move || {
         log.note();
         let lasts = ms(lasting.next().unwrap_or(0));

@@ -1,5 +1,7 @@
 //! What scheduled work tells a subscriber of `tracing`, and that it costs nothing without one.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests may fail the test")]
+
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};

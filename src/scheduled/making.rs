@@ -22,10 +22,12 @@ use crate::timer::Timer;
 impl Timer {
     /// Runs `future` in `delay` from now, as a task of this timer's runtime.
     ///
-    /// It never runs on the driver: work that blocks or panics delays no timer. From any thread,
-    /// in a runtime or not. On a closed timer the future is dropped at once and the outcome is
-    /// [`Closed`](crate::scheduled::Outcome::Closed); [`try_schedule`](Self::try_schedule) tells
-    /// so right away.
+    /// It never runs on the driver: work that is slow or panics delays no timer. It is a task like
+    /// any other, though: what blocks belongs into [`spawn_blocking`](tokio::task::spawn_blocking).
+    ///
+    /// May be called from any thread, in a runtime or not. On a closed timer the future is dropped
+    /// at once and the outcome is [`Closed`](crate::scheduled::Outcome::Closed);
+    /// [`try_schedule`](Self::try_schedule) tells so right away.
     ///
     /// # Units and rounding
     ///

@@ -368,7 +368,7 @@ impl<W: Work> Task<W> {
         match &mut state.phase {
             Phase::Pending { .. } if self.driver.is_closed() => {
                 errands.end(state, Outcome::Closed);
-                return false;
+                false
             }
             Phase::Pending { node, .. } => {
                 state.deadline = deadline;
