@@ -1,5 +1,9 @@
 //! What scheduled work costs in memory, counted by an allocator.
 
+#![allow(
+    clippy::disallowed_methods,
+    reason = "tests compare with Tokio's clock"
+)]
 #![allow(clippy::unwrap_used, reason = "helpers of tests may fail the test")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
