@@ -50,13 +50,11 @@ async fn serve(timer: Timer, stop: oneshot::Receiver<()>) -> Scheduled<()> {
 fn main() {
     let runtime = Runtime::new().unwrap();
     let (stop, stopped) = oneshot::channel();
-    let report = runtime.block_on(async {
-        let timer = Timer::current();
-        // Stands for the signal of an operator.
-        let signal = async { stop.send(()).unwrap() };
-        drop(timer.schedule(Duration::from_millis(450), signal));
-        serve(timer.clone(), stopped).await
-    });
+    let timer = runtime.block_on(async { Timer::current() });
+    // Stands for the signal of an operator.
+    let signal = async { stop.send(()).unwrap() };
+    drop(timer.schedule(Duration::from_millis(450), signal));
+    let report = runtime.block_on(serve(timer, stopped));
     drop(runtime);
 
     // Nothing hangs on a runtime that is gone.
