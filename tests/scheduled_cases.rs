@@ -5,6 +5,10 @@
     clippy::disallowed_methods,
     reason = "tests compare with Tokio's clock"
 )]
+#![allow(
+    clippy::async_yields_async,
+    reason = "work may give the handle of other work"
+)]
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
