@@ -12,6 +12,8 @@
 //! * [`Timer`]: a handle to the timer of one runtime, usable from any thread; or to one with a
 //!   thread of its own.
 //! * [`ManualClock`]: a timer whose time you move, for tests on any number of threads.
+//! * [`Scheduled`]: work that is to be done later, cancellable and movable until it starts; made
+//!   by [`Timer::schedule`] and [`Timer::schedule_every`].
 //! * [`DelayQueue`]: values that come out at their deadlines, by key removable and movable.
 //! * [`FutureExt`]: `.timeout(…)` behind a future. [`Deadline`]: one for all steps of a request.
 //! * [`Backoff`]: how long to wait before the next try.
@@ -88,6 +90,8 @@ mod interval;
 #[cfg(not(loom))]
 pub mod manual_clock;
 #[cfg(not(loom))]
+pub mod scheduled;
+#[cfg(not(loom))]
 mod sleep;
 #[cfg(all(feature = "stream", not(loom)))]
 pub mod stream;
@@ -115,6 +119,9 @@ pub use crate::future_ext::FutureExt;
 #[cfg(not(loom))]
 #[doc(inline)]
 pub use crate::manual_clock::ManualClock;
+#[cfg(not(loom))]
+#[doc(inline)]
+pub use crate::scheduled::Scheduled;
 #[cfg(all(feature = "stream", not(loom)))]
 #[doc(inline)]
 pub use crate::stream::StreamExt;

@@ -31,7 +31,7 @@ const DONE: u32 = 2;
 const STATE: u32 = 3;
 
 /// The last deadline: a wheel without timers has none, and says so with the tick after this.
-const LAST: Tick = Tick::new(u64::MAX - 1);
+pub(crate) const LAST: Tick = Tick::new(u64::MAX - 1);
 
 /// A deadline this much later than the driver's is not due yet unless the driver is late.
 const AHEAD: Duration = Duration::from_secs(1);

@@ -89,7 +89,7 @@ pub(crate) struct Driver {
 /// What a driver has of the runtime or the thread that it belongs to.
 #[derive(Debug, Default)]
 struct Home {
-    /// For reading a clock that may be paused from outside of its runtime.
+    /// For spawning work on that runtime, and for reading its clock from outside of it.
     handle: Option<Handle>,
     /// Ends the guard task.
     guard: Option<AbortHandle>,
@@ -146,9 +146,7 @@ impl Driver {
             _ => clock::SYSTEM,
         };
         driver.clock.store(id, Ordering::Release);
-        if id != clock::SYSTEM {
-            driver.home.lock().handle = Some(handle.clone());
-        }
+        driver.home.lock().handle = Some(handle.clone());
         let alarm = Alarm::Runtime(Parker::new(driver, sleep));
         let timer = driver.begin(config, clock::context_now(), alarm);
         drop(context);
@@ -201,6 +199,9 @@ impl Driver {
 
     /// A Tokio sleep that is not armed, for a runtime that may pause its clock.
     pub(super) fn unarmed_sleep(&self) -> Option<tokio::time::Sleep> {
+        if self.clock.load(Ordering::Relaxed) == clock::SYSTEM {
+            return None;
+        }
         let handle = self.home.lock().handle.clone()?;
         clock::may_enter().then(|| {
             let _context = handle.enter();
@@ -414,6 +415,19 @@ impl DriverRef {
         self.driver.turn();
     }
 
+    /// Whether work of this timer runs on the timer's own runtime.
+    #[inline]
+    pub(crate) fn has_runtime(self) -> bool {
+        self.driver.kind == Kind::Runtime
+    }
+
+    /// The runtime of this timer, unless that has ended.
+    pub(crate) fn runtime(self) -> Option<Handle> {
+        let handle = self.driver.home.lock().handle.clone()?;
+        // It may be that of the next generation, which came only after this one was retired.
+        (!self.is_closed()).then_some(handle)
+    }
+
     /// Arms a timer; `None` if this timer is closed. Tells as well whether a turn was run for it,
     /// which may have fired it.
     #[inline]
@@ -436,22 +450,29 @@ impl DriverRef {
 
     #[cold]
     fn follow_up(self, node: NodeId, deadline: Tick, next: Next) -> Option<(NodeId, bool)> {
-        self.finish(local::with(self.driver, |local| {
+        let armed = local::with(self.driver, |local| {
             let Local { cache, shard, .. } = local;
             let shared = &self.driver.shared;
             shared.follow_up(cache, *shard, self.generation, node, deadline, next)
-        }))
+        });
+        self.finish(armed.map(|Armed { node, how }| (node, how == How::Ring)))
+    }
+
+    fn arm_new(self, deadline: Tick, waker: &Waker) -> Option<(NodeId, bool)> {
+        // The user's code: before anything is borrowed or changed.
+        let waker = waker.clone();
+        let armed = self.arm_quietly(deadline, waker);
+        self.finish(armed)
     }
 
     #[inline]
-    fn finish(self, armed: Result<Armed, Refused>) -> Option<(NodeId, bool)> {
+    fn finish(self, armed: Result<(NodeId, bool), Refused>) -> Option<(NodeId, bool)> {
         match armed {
-            Ok(Armed { node, how }) => {
-                let turned = how == How::Ring;
-                if turned {
+            Ok((node, turn)) => {
+                if turn {
                     self.turn();
                 }
-                Some((node, turned))
+                Some((node, turn))
             }
             Err(Refused { waker, ring }) => {
                 if ring {
@@ -463,9 +484,14 @@ impl DriverRef {
         }
     }
 
-    fn arm_new(self, deadline: Tick, waker: &Waker) -> Option<(NodeId, bool)> {
-        // The user's code: before anything is borrowed or changed.
-        let waker = waker.clone();
+    /// As [`arm`](Self::arm), for callers that hold a lock: tells whether the wheel has to be
+    /// turned, which is left to them. Here and in the next two no foreign code runs.
+    #[inline]
+    pub(crate) fn arm_quietly(
+        self,
+        deadline: Tick,
+        waker: Waker,
+    ) -> Result<(NodeId, bool), Refused> {
         let armed = local::with(self.driver, |local| {
             let Local { cache, shard, .. } = local;
             let shared = &self.driver.shared;
@@ -478,17 +504,21 @@ impl DriverRef {
             }
             Ok(armed)
         });
-        self.finish(armed)
+        armed.map(|Armed { node, how }| (node, how == How::Ring))
     }
 
     /// Moves the deadline of an armed timer.
     pub(crate) fn reset(self, node: NodeId, old: Tick, new: Tick) {
-        let turn = local::with(self.driver, |local| {
-            self.driver.shared.reset(local.shard, node, old, new)
-        });
-        if turn {
+        if self.reset_quietly(node, old, new) {
             self.turn();
         }
+    }
+
+    /// As [`reset`](Self::reset); tells whether the caller has to turn the wheel.
+    pub(crate) fn reset_quietly(self, node: NodeId, old: Tick, new: Tick) -> bool {
+        local::with(self.driver, |local| {
+            self.driver.shared.reset(local.shard, node, old, new)
+        })
     }
 
     /// Ends a timer, whether it has fired or not, and drops its waker.
@@ -496,10 +526,13 @@ impl DriverRef {
     pub(crate) fn cancel(self, node: NodeId) {
         match self.driver.cancel.load(Ordering::Relaxed) {
             0 => self.cancel_and_keep(node),
-            bits if bits & EXACT != 0 => self.cancel_exactly(node),
-            _ => drop(local::with(self.driver, |local| {
-                self.driver.shared.cancel(&mut local.cache, node)
-            })),
+            _ => {
+                let (waker, turn) = self.cancel_quietly(node);
+                if turn {
+                    self.turn();
+                }
+                drop(waker);
+            }
         }
     }
 
@@ -511,17 +544,26 @@ impl DriverRef {
         drop(waker);
     }
 
+    /// As [`cancel`](Self::cancel); gives back the waker if it had not fired, and tells whether the
+    /// caller has to turn the wheel.
+    #[inline]
+    pub(crate) fn cancel_quietly(self, node: NodeId) -> (Option<Waker>, bool) {
+        if self.driver.is_exact() {
+            return self.cancel_exactly(node);
+        }
+        let waker = local::with(self.driver, |local| {
+            self.driver.shared.cancel(&mut local.cache, node)
+        });
+        (waker, false)
+    }
+
     #[cold]
-    fn cancel_exactly(self, node: NodeId) {
-        let (waker, turn) = local::with(self.driver, |local| {
+    fn cancel_exactly(self, node: NodeId) -> (Option<Waker>, bool) {
+        local::with(self.driver, |local| {
             self.driver
                 .shared
                 .cancel_exactly(&mut local.cache, local.shard, node)
-        });
-        if turn {
-            self.turn();
-        }
-        drop(waker);
+        })
     }
 
     /// Ends this generation: everything pending is woken and finds the timer closed.

@@ -60,7 +60,7 @@ const TABLE: &[Row] = &[
     row("deadline",         &["timeout", "sleep", "timer", "driver/registry", "driver/runtime", "clock", "tick", "error"], &["unsafe", "Interval"]),
     row("backoff/*",        &["sleep", "timer", "driver/registry", "driver/runtime", "tick", "error"], &["unsafe", "Timeout", "Interval"]),
     row("stream/*",         &["interval", "sleep", "timer", "tick", "error"],            &["unsafe"]),
-    row("scheduled/*",      &["sleep", "timer", "clock", "tick", "error"],               &["unsafe", "Timeout"]),
+    row("scheduled/*",      &["sleep", "interval/*", "timer", "driver/*", "sync/*", "primitive/*", "clock", "tick", "error"], &["unsafe", "Timeout"]),
     row("delay_queue/*",    &["wheel", "primitive/*", "sleep", "timer", "clock", "tick", "error"], &["unsafe"]),
     row("metrics/*",        &["driver/shared", "primitive/*", "tick"],                   &["tokio", "Instant", "std::time", "unsafe"]),
     row("time",             &["error", "interval", "sleep", "timeout"],                  &["fn", "impl", "struct", "enum", "unsafe"]),
