@@ -66,6 +66,7 @@ mod hierarchy;
 mod key;
 mod level;
 mod room;
+mod sweep;
 mod turn;
 
 #[cfg(test)]

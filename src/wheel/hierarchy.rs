@@ -93,6 +93,20 @@ impl<P> Hierarchy<P> {
         &mut self.entries[id].payload
     }
 
+    /// The first entry whose id is `from` or greater.
+    pub(super) fn first_from(&self, from: EntryId) -> Option<EntryId> {
+        self.entries.first_from(from)
+    }
+
+    pub(super) const fn geometry(&self) -> Geometry {
+        self.agenda.geometry()
+    }
+
+    /// Sets the time of a wheel without entries.
+    pub(super) fn restart(&mut self, start: Tick) {
+        self.elapsed = start;
+    }
+
     /// Whether the entry is due and not yet popped.
     pub(crate) fn is_due(&self, id: EntryId) -> bool {
         self.entries[id].bucket.is_due()
