@@ -222,18 +222,9 @@ impl<P> Hierarchy<P> {
             .map(|(id, entry)| (id, entry.deadline, &entry.payload))
     }
 
-    /// The last entry of the due list.
-    pub(super) const fn due_tail(&self) -> EntryId {
-        self.due.tail
-    }
-
-    /// The due entries behind `after`, all of them if that is none.
-    pub(super) fn due_after(&self, after: EntryId) -> impl Iterator<Item = EntryId> {
-        let first = match after.some() {
-            Some(after) => self.entries[after].next,
-            None => self.due.head,
-        };
-        List::walk(&self.entries, first)
+    /// The due entries.
+    pub(super) fn due(&self) -> impl Iterator<Item = EntryId> {
+        List::walk(&self.entries, self.due.head)
     }
 
     /// Of the entries that are not due, the one with the least deadline and then key.
