@@ -16,8 +16,11 @@
 #![forbid(unsafe_code)]
 
 mod alarm;
+mod batch;
+mod channel;
 mod edit;
 mod entry;
+mod sweep;
 mod view;
 
 use core::pin::Pin;
@@ -28,7 +31,11 @@ use tokio::task::coop;
 use tokio::time::{Duration, Instant};
 
 use self::alarm::Alarm;
+pub use self::channel::{
+    Receiver, SendError, Sender, TryInsertError, TryRecvError, channel, channel_bounded,
+};
 pub use self::entry::{Expired, Key};
+pub use self::sweep::Drain;
 use crate::clock;
 use crate::primitive::counter::{AtomicU64, Ordering};
 use crate::tick::Tick;
@@ -75,8 +82,9 @@ use crate::wheel::{self, Wheel};
 ///
 /// * when the first deadline is reached;
 /// * when an insertion or a reset puts an item before everything it waits for;
-/// * when the queue becomes empty under it, by [`remove`](Self::remove), [`clear`](Self::clear) or
-///   [`pop_expired`](Self::pop_expired), because its answer is `None` now;
+/// * when the queue becomes empty under it, by [`remove`](Self::remove), [`clear`](Self::clear),
+///   [`retain`](Self::retain), [`drain`](Self::drain) or [`pop_expired`](Self::pop_expired),
+///   because its answer is `None` now;
 /// * when it was told `None` and there is an item again.
 ///
 /// Nothing else wakes it. In particular, putting the first item off or removing it while others
@@ -367,23 +375,26 @@ impl<T> DelayQueue<T> {
     /// ```
     #[track_caller]
     pub fn poll_expired(&mut self, cx: &mut Context<'_>) -> Poll<Option<Expired<T>>> {
+        self.poll_with(cx, |queue| queue.take_due(clock::context_now()))
+    }
+
+    /// Polls until `take` gives something; `Ready(None)` if the queue is empty.
+    #[track_caller]
+    fn poll_with<R>(
+        &mut self,
+        cx: &mut Context<'_>,
+        mut take: impl FnMut(&mut Self) -> Option<R>,
+    ) -> Poll<Option<R>> {
         while !self.wheel.is_empty() {
             let budget = ready!(coop::poll_proceed(cx));
-            if let Some(expired) = self.take_due() {
+            if let Some(taken) = take(self) {
                 budget.made_progress();
                 self.alarm.answer();
-                return Poll::Ready(Some(expired));
+                return Poll::Ready(Some(taken));
             }
             // The sleep below has its own share of the budget, which this would give back.
             drop(budget);
-            // The wheel knows the next deadline, or after a removal a tick before it: then the
-            // wait ends early, the turn of `take_due` finds nothing, and the next bound is better.
-            let next = match self.wheel.next_deadline() {
-                // Due by a clock that was ahead of the present one, or `take_due` had found it.
-                Some(next) if next <= self.wheel.elapsed() => self.earliest(),
-                next => next,
-            };
-            ready!(self.alarm.poll_until(next.unwrap_or(Tick::MAX), cx));
+            ready!(self.alarm.poll_until(self.next().unwrap_or(Tick::MAX), cx));
         }
         self.alarm.promise_empty(cx.waker());
         Poll::Ready(None)
@@ -392,7 +403,7 @@ impl<T> DelayQueue<T> {
     /// Takes the next item that is due now, without waiting.
     ///
     /// `None` means that nothing is due; [`is_empty`](Self::is_empty) tells whether something is
-    /// to come. For taking a batch, after the stream has yielded its first. A task that waits in
+    /// to come. [`pop_expired_into`](Self::pop_expired_into) takes a batch. A task that waits in
     /// [`poll_expired`](Self::poll_expired) is woken if this leaves the queue empty.
     ///
     /// # Examples
@@ -419,14 +430,13 @@ impl<T> DelayQueue<T> {
     /// # }
     /// ```
     pub fn pop_expired(&mut self) -> Option<Expired<T>> {
-        let expired = self.take_due();
+        let expired = self.take_due(clock::context_now());
         self.settle();
         expired
     }
 
-    /// The next item that is due by the clock.
-    fn take_due(&mut self) -> Option<Expired<T>> {
-        let now = clock::context_now();
+    /// The next item that is due at `now`.
+    fn take_due(&mut self, now: Tick) -> Option<Expired<T>> {
         if now < self.wheel.elapsed() && self.earliest()? > now {
             // The queue was turned by a clock that was ahead of this one.
             return None;
@@ -435,11 +445,24 @@ impl<T> DelayQueue<T> {
             self.wheel.advance(now);
             self.wheel.pop()
         })?;
-        Some(Expired {
-            data: expired.value,
-            deadline: clock::instant_of(expired.deadline),
-            key: self.key(expired.key),
-        })
+        Some(Expired::new(self.id, expired))
+    }
+
+    /// Until when there is nothing to do, if nothing is due.
+    ///
+    /// The wheel knows the next deadline, or after a removal a tick before it: then the wait ends
+    /// early, the turn of `take_due` finds nothing, and the next bound is better.
+    fn next(&self) -> Option<Tick> {
+        match self.wheel.next_deadline() {
+            // Due by a clock that was ahead of the present one, or `take_due` had found it.
+            Some(next) if next <= self.wheel.elapsed() => self.earliest(),
+            next => next,
+        }
+    }
+
+    /// Finds out what is due at `now`.
+    fn turn(&mut self, now: Tick) {
+        self.wheel.advance(now);
     }
 
     /// The exact deadline of the first item.

@@ -418,35 +418,45 @@ impl Future for Sleep {
 impl Sleep {
     #[inline]
     fn poll_deadline(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let Some(polled) = self.try_poll(cx) else {
+            panic!("{}", self.timer().closed_text());
+        };
+        polled
+    }
+
+    /// Polls regardless of the task's budget; `None` if the timer is closed.
+    #[inline]
+    pub(crate) fn try_poll(&mut self, cx: &mut Context<'_>) -> Option<Poll<()>> {
         let timer = self.timer();
         if timer.is_closed() {
             return self.poll_closed();
         }
         match self.node {
             Some(node) => self.poll_armed(timer, node, cx),
-            None if self.state() == DONE => Poll::Ready(()),
+            None if self.state() == DONE => Some(Poll::Ready(())),
             None => self.arm(timer, cx),
         }
     }
 
     /// A timer with a clock of its own completes what was due when it was closed.
     #[cold]
-    fn poll_closed(&mut self) -> Poll<()> {
-        let timer = self.timer();
-        assert!(self.deadline <= timer.end(), "{}", timer.closed_text());
+    fn poll_closed(&mut self) -> Option<Poll<()>> {
+        if self.deadline > self.timer().end() {
+            return None;
+        }
         if let Some(node) = self.node {
-            return self.complete(node);
+            return Some(self.complete(node));
         }
         self.set_state(DONE);
-        Poll::Ready(())
+        Some(Poll::Ready(()))
     }
 
     /// The first poll, or the first since the deadline was moved after completion.
     #[inline]
-    fn arm(&mut self, timer: DriverRef, cx: &mut Context<'_>) -> Poll<()> {
+    fn arm(&mut self, timer: DriverRef, cx: &mut Context<'_>) -> Option<Poll<()>> {
         if self.may_be_due(timer) && self.is_due(timer) {
             self.set_state(DONE);
-            return Poll::Ready(());
+            return Some(Poll::Ready(()));
         }
         let Some((node, turned)) = timer.arm(self.target(), cx.waker()) else {
             return self.poll_closed();
@@ -455,9 +465,9 @@ impl Sleep {
         self.set_state(WAITING);
         // That turn has fired it if it became due just now. Any other wakes the task.
         if turned && self.fired(node) {
-            return self.complete(node);
+            return Some(self.complete(node));
         }
-        Poll::Pending
+        Some(Poll::Pending)
     }
 
     /// Whether the clock has to be read before this is armed.
@@ -474,11 +484,16 @@ impl Sleep {
         !fresh || parked <= self.deadline
     }
 
-    fn poll_armed(&mut self, timer: DriverRef, node: NodeId, cx: &mut Context<'_>) -> Poll<()> {
+    fn poll_armed(
+        &mut self,
+        timer: DriverRef,
+        node: NodeId,
+        cx: &mut Context<'_>,
+    ) -> Option<Poll<()>> {
         match node.node().register(cx.waker()) {
-            Polled::Armed if self.is_due(timer) => self.complete(node),
-            Polled::Armed => Poll::Pending,
-            Polled::Fired if self.fired(node) => self.complete(node),
+            Polled::Armed if self.is_due(timer) => Some(self.complete(node)),
+            Polled::Armed => Some(Poll::Pending),
+            Polled::Fired if self.fired(node) => Some(self.complete(node)),
             Polled::Fired => {
                 // It fired for a deadline that has been moved since.
                 self.node = None;

@@ -66,6 +66,7 @@ mod hierarchy;
 mod key;
 mod level;
 mod room;
+mod sweep;
 mod turn;
 
 #[cfg(test)]
@@ -268,16 +269,20 @@ impl<T> Wheel<T> {
     /// moved down a few at a time by the turns before theirs, so a wheel that is turned regularly
     /// has no turn much longer than the others.
     pub fn advance(&mut self, now: Tick) -> Turn {
-        let before = self.hierarchy.due_tail();
-        let turn = self.hierarchy.advance(now, |_| true);
-        if turn.fired > 0 {
-            let hierarchy = &self.hierarchy;
-            self.order.fired(
-                hierarchy
-                    .due_after(before)
-                    .map(|id| due_item(hierarchy, id)),
-            );
-        }
+        let order = &mut self.order;
+        let turn = self.hierarchy.advance_telling(
+            now,
+            |_| true,
+            |id, deadline, item| {
+                let sequence = item.sequence;
+                order.fired(Due {
+                    deadline,
+                    sequence,
+                    id,
+                });
+            },
+        );
+        order.turned();
         turn
     }
 
@@ -404,7 +409,7 @@ impl<T> Wheel<T> {
 
     fn renew_order(&mut self) {
         let hierarchy = &self.hierarchy;
-        let all = hierarchy.due_after(EntryId::NONE);
+        let all = hierarchy.due();
         self.order.renew(all.map(|id| due_item(hierarchy, id)));
     }
 }

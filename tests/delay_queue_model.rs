@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::task::Poll;
 
 use cogwheel::DelayQueue;
-use cogwheel::delay_queue::Key;
+use cogwheel::delay_queue::{Expired, Key};
 use proptest::prelude::*;
 use tokio::time::{Duration, Instant, advance};
 use tokio_test::task::{self, Spawn};
@@ -33,6 +33,10 @@ enum Action {
     ResetFor(usize, u64),
     Poll,
     Pop,
+    PollMany(usize),
+    PopInto(usize),
+    TakeAll(usize),
+    Retain(usize),
     Drain,
     Advance(u64),
     AdvanceToNext,
@@ -84,6 +88,10 @@ fn action() -> impl Strategy<Value = Action> {
         2 => (any::<usize>(), nanos()).prop_map(|(n, nanos)| Action::ResetFor(n, nanos)),
         6 => Just(Action::Poll),
         2 => Just(Action::Pop),
+        2 => (0..4_usize).prop_map(Action::PollMany),
+        1 => (0..4_usize).prop_map(Action::PopInto),
+        1 => (0..6_usize).prop_map(Action::TakeAll),
+        1 => (0..5_usize).prop_map(Action::Retain),
         1 => Just(Action::Drain),
         5 => nanos().prop_map(Action::Advance),
         4 => Just(Action::AdvanceToNext),
@@ -188,6 +196,45 @@ impl Pair {
         due.is_some()
     }
 
+    /// What a batch must have been: the first items that are due, as many as fit.
+    fn took(&mut self, batch: Vec<Expired<usize>>, limit: usize) {
+        assert!(batch.len() <= limit);
+        let full = batch.len() == limit;
+        for item in batch {
+            let item = (item.key(), item.deadline(), item.into_inner());
+            assert_eq!(Some(item), self.due());
+            self.take(&item.0);
+        }
+        assert!(full || self.due().is_none());
+    }
+
+    fn poll_many(&mut self, limit: usize) {
+        let mut batch = Vec::new();
+        let polled = self
+            .queue
+            .enter(|cx, mut queue| queue.poll_expired_many(cx, &mut batch, limit));
+        if limit == 0 {
+            assert_eq!(polled, Poll::Ready(0));
+            return;
+        }
+        self.told = match (self.due(), self.first()) {
+            (Some(_), _) => {
+                assert_eq!(polled, Poll::Ready(batch.len()));
+                assert_ne!(batch.len(), 0);
+                Told::Nothing
+            }
+            (None, None) => {
+                assert_eq!(polled, Poll::Ready(0));
+                Told::Empty
+            }
+            (None, Some(first)) => {
+                assert_eq!(polled, Poll::Pending);
+                Told::Until(first)
+            }
+        };
+        self.took(batch, limit);
+    }
+
     async fn act(&mut self, action: Action) {
         let now = Instant::now();
         match action {
@@ -231,6 +278,43 @@ impl Pair {
                 if let Some((key, ..)) = popped {
                     self.take(&key);
                 }
+            }
+            Action::PollMany(limit) => self.poll_many(limit),
+            Action::PopInto(limit) => {
+                let mut batch = Vec::new();
+                let taken = self.queue.pop_expired_into(&mut batch, limit);
+                assert_eq!(taken, batch.len());
+                self.took(batch, limit);
+            }
+            Action::TakeAll(most) => {
+                let expected: Vec<_> = self
+                    .sorted
+                    .iter()
+                    .map(|(place, item)| (place.0, *item))
+                    .collect();
+                let taken: Vec<_> = self
+                    .queue
+                    .drain()
+                    .map(|item| (item.deadline(), item.into_inner()))
+                    .take(most)
+                    .collect();
+                assert_eq!(taken, expected[..most.min(expected.len())]);
+                self.sorted.clear();
+                self.live.clear();
+            }
+            Action::Retain(rest) => {
+                let before = self.sorted.len();
+                let mut asked = 0;
+                self.queue.retain(|key, deadline, item| {
+                    let place = self.live[key];
+                    assert_eq!((place.0, self.sorted[&place]), (deadline, *item));
+                    asked += 1;
+                    *item % 4 != rest
+                });
+                assert_eq!(asked, before);
+                self.sorted.retain(|_, item| *item % 4 != rest);
+                self.live.retain(|_, place| self.sorted.contains_key(place));
+                self.put_off += before - self.sorted.len();
             }
             Action::Drain => while self.poll() {},
             Action::Advance(nanos) => advance(Duration::from_nanos(nanos)).await,

@@ -19,6 +19,7 @@ use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 
 use crate::clock;
+use crate::driver::wake_list::run_foreign;
 use crate::sleep::{self, Sleep};
 use crate::tick::Tick;
 
@@ -54,7 +55,13 @@ pub(super) struct Recall {
 
 impl Drop for Recall {
     fn drop(&mut self) {
-        if let Some(waker) = self.waker.take() {
+        let Some(waker) = self.waker.take() else {
+            return;
+        };
+        if std::thread::panicking() {
+            // PANIC: another foreign panic has brought us here, and a second would be the end.
+            run_foreign(|| waker.wake());
+        } else {
             waker.wake();
         }
     }

@@ -185,7 +185,7 @@ impl<T> DelayQueue<T> {
         self.reset_tick(key, clock::tick_of(when))
     }
 
-    fn reset_tick(&mut self, key: &Key, deadline: Tick) -> bool {
+    pub(super) fn reset_tick(&mut self, key: &Key, deadline: Tick) -> bool {
         let moved = self
             .entry(key)
             .is_some_and(|entry| self.wheel.reset(entry, deadline));

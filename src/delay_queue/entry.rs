@@ -4,6 +4,7 @@
 
 use tokio::time::Instant;
 
+use crate::clock;
 use crate::wheel;
 
 /// The name of an item in a [`DelayQueue`](super::DelayQueue).
@@ -68,6 +69,16 @@ pub struct Expired<T> {
 }
 
 impl<T> Expired<T> {
+    /// What has come out of the wheel of this queue.
+    pub(super) fn new(queue: u64, expired: wheel::Expired<T>) -> Self {
+        let entry = expired.key;
+        Self {
+            data: expired.value,
+            deadline: clock::instant_of(expired.deadline),
+            key: Key { queue, entry },
+        }
+    }
+
     /// The item.
     #[must_use]
     pub const fn get_ref(&self) -> &T {

@@ -27,9 +27,20 @@ impl<P> Hierarchy<P> {
     /// `keep` is asked for each entry that is not due in the buckets that are looked at; those it
     /// refuses leave the wheel. It must not panic.
     pub(crate) fn advance(&mut self, now: Tick, keep: impl FnMut(&P) -> bool) -> Turn {
+        self.advance_telling(now, keep, |_, _, _| {})
+    }
+
+    /// As [`advance`](Self::advance), and tells each entry that becomes due, with its deadline: now
+    /// its memory is at hand, later it may not be.
+    pub(super) fn advance_telling(
+        &mut self,
+        now: Tick,
+        keep: impl FnMut(&P) -> bool,
+        fired: impl FnMut(EntryId, Tick, &P),
+    ) -> Turn {
         let mut turn = Turn::at(self.elapsed.max(now));
         if now > self.elapsed {
-            let rest = self.fire(now, keep, &mut turn);
+            let rest = self.fire(now, keep, fired, &mut turn);
             let from = core::mem::replace(&mut self.elapsed, now);
             turn.cascaded = self.place(rest);
             turn.relinked = self.relink_ahead(from);
@@ -40,7 +51,13 @@ impl<P> Hierarchy<P> {
 
     /// Moves everything due at `now` to the due list and gives the chain of what else was in the
     /// buckets touched.
-    fn fire(&mut self, now: Tick, mut keep: impl FnMut(&P) -> bool, turn: &mut Turn) -> Chain {
+    fn fire(
+        &mut self,
+        now: Tick,
+        mut keep: impl FnMut(&P) -> bool,
+        mut fired: impl FnMut(EntryId, Tick, &P),
+        turn: &mut Turn,
+    ) -> Chain {
         let mut rest = Chain::EMPTY;
         while let Some((bound, bucket)) = self.agenda.next(self.elapsed) {
             if bound > now {
@@ -51,6 +68,7 @@ impl<P> Hierarchy<P> {
                 let entry = &self.entries[id];
                 cursor = entry.next;
                 if entry.deadline <= now {
+                    fired(id, entry.deadline, &entry.payload);
                     self.due.push(&mut self.entries, id, BucketId::DUE);
                     turn.fired += 1;
                 } else if keep(&entry.payload) {

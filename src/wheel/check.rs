@@ -143,7 +143,7 @@ impl<T> Wheel<T> {
             .collect();
         let due: HashSet<_> = self
             .hierarchy
-            .due_after(EntryId::NONE)
+            .due()
             .map(|id| due_item(&self.hierarchy, id))
             .map(|due| (due.deadline, due.sequence, due.id))
             .collect();

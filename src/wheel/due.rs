@@ -28,7 +28,7 @@ pub(super) struct Due {
 pub(super) struct DueOrder {
     pub(super) run: VecDeque<Due>,
     pub(super) late: BinaryHeap<Reverse<Due>>,
-    /// Where a turn's entries are sorted; empty between the calls.
+    /// What the present turn has fired, to be sorted; empty between turns.
     batch: Vec<Due>,
 }
 
@@ -44,9 +44,13 @@ impl DueOrder {
         }
     }
 
-    /// Adds what a turn has fired: all of it is later than what earlier turns have fired.
-    pub(super) fn fired(&mut self, batch: impl Iterator<Item = Due>) {
-        self.batch.extend(batch);
+    /// Takes in an entry that the present turn has fired.
+    pub(super) fn fired(&mut self, due: Due) {
+        self.batch.push(due);
+    }
+
+    /// Adds what the turn has fired: all of it is later than what earlier turns have fired.
+    pub(super) fn turned(&mut self) {
         self.batch.sort_unstable();
         self.run.extend(self.batch.drain(..));
     }

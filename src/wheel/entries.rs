@@ -144,6 +144,20 @@ impl<P> Entries<P> {
         })
     }
 
+    /// The first entry whose id is `from` or greater.
+    pub(super) fn first_from(&self, from: EntryId) -> Option<EntryId> {
+        let mut offset = from.offset();
+        let pages = (0_u32..).zip(&self.pages).skip(from.page());
+        for (page, slab) in pages {
+            let mut offsets = offset..slab.capacity();
+            if let Some(found) = offsets.find(|&offset| slab.contains(offset)) {
+                return Some(EntryId::new(page, found));
+            }
+            offset = 0;
+        }
+        None
+    }
+
     /// Makes room for `additional` more without further allocation.
     pub(super) fn reserve(&mut self, additional: usize) {
         let mut missing = additional;

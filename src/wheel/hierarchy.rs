@@ -93,6 +93,20 @@ impl<P> Hierarchy<P> {
         &mut self.entries[id].payload
     }
 
+    /// The first entry whose id is `from` or greater.
+    pub(super) fn first_from(&self, from: EntryId) -> Option<EntryId> {
+        self.entries.first_from(from)
+    }
+
+    pub(super) const fn geometry(&self) -> Geometry {
+        self.agenda.geometry()
+    }
+
+    /// Sets the time of a wheel without entries.
+    pub(super) fn restart(&mut self, start: Tick) {
+        self.elapsed = start;
+    }
+
     /// Whether the entry is due and not yet popped.
     pub(crate) fn is_due(&self, id: EntryId) -> bool {
         self.entries[id].bucket.is_due()
@@ -208,18 +222,9 @@ impl<P> Hierarchy<P> {
             .map(|(id, entry)| (id, entry.deadline, &entry.payload))
     }
 
-    /// The last entry of the due list.
-    pub(super) const fn due_tail(&self) -> EntryId {
-        self.due.tail
-    }
-
-    /// The due entries behind `after`, all of them if that is none.
-    pub(super) fn due_after(&self, after: EntryId) -> impl Iterator<Item = EntryId> {
-        let first = match after.some() {
-            Some(after) => self.entries[after].next,
-            None => self.due.head,
-        };
-        List::walk(&self.entries, first)
+    /// The due entries.
+    pub(super) fn due(&self) -> impl Iterator<Item = EntryId> {
+        List::walk(&self.entries, self.due.head)
     }
 
     /// Of the entries that are not due, the one with the least deadline and then key.

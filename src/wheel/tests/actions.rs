@@ -16,6 +16,8 @@ pub(super) enum Action {
     Pop(usize),
     Compact,
     Shrink,
+    /// Keeps every third entry, from this one on; from more than two on, none.
+    Retain(u32),
     Clear,
 }
 
@@ -91,6 +93,7 @@ pub(super) fn action() -> impl Strategy<Value = Action> {
         1 => Just(Action::Pop(usize::MAX)),
         1 => Just(Action::Compact),
         1 => Just(Action::Shrink),
+        1 => (0_u32..6).prop_map(Action::Retain),
         1 => prop::bool::weighted(0.2).prop_map(|clear| if clear { Action::Clear } else { Action::Compact }),
     ]
 }

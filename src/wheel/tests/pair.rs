@@ -66,6 +66,20 @@ impl Pair {
                 assert!(self.wheel.capacity() >= self.wheel.len());
             }
             Action::Shrink => self.wheel.shrink_to_fit(),
+            Action::Retain(rest) => {
+                self.exact = false;
+                let mut asked = Vec::new();
+                self.wheel.retain(|key, deadline, value| {
+                    asked.push((deadline, key.sequence));
+                    *value % 3 == *rest
+                });
+                asked.sort_unstable();
+                assert!(
+                    asked.iter().eq(self.model.entries.keys()),
+                    "each is asked for once"
+                );
+                self.model.entries.retain(|_, value| *value % 3 == *rest);
+            }
             Action::Clear => {
                 self.wheel.clear();
                 self.model.entries.clear();
