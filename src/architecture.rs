@@ -10,9 +10,9 @@
 //!                                                  ▼   ▼                        ▲
 //!                                       driver::core, driver::shared            └── primitive
 //!                                                    ▼
-//!                       driver::{turn, parker, registry, local, runtime}  ◄─ clock
+//!        driver::{turn, alarm (parker, keeper, manual), registry, local, nesting, runtime}  ◄─ clock
 //!                                                    ▼
-//!                              timer (the handle) ─► sleep ─► timeout, interval
+//!               timer (the handle), manual_clock ─► sleep ─► timeout, interval
 //!  wheel ────────────────────────────────────────────────────────► delay_queue
 //! ```
 //!
@@ -29,9 +29,13 @@
 //! | `driver::core` | owns the wheel; moves nodes between it, the inboxes and the wakers |
 //! | `driver::shared` | what users and driver share, and what users do with it |
 //! | `driver::turn` | the one loop in which timers move and fire |
+//! | `driver::alarm` | what ends the sleep of a driver: one of the next three, by its kind |
 //! | `driver::parker` | the alarm (one Tokio `Sleep`) and the death notice (one idle task) |
+//! | `driver::keeper` | a thread of its own: parks until the deadline, ends with its last handle |
+//! | `driver::manual` | a clock that is moved by hand, and the turns that go with it |
 //! | `driver::registry`, `driver::local` | which runtime has which driver; what a thread keeps |
-//! | `timer`, `sleep`, `timeout`, `interval`, `delay_queue` | the public types |
+//! | `driver::nesting` | which timers this thread is turning, so that no turn runs inside of a turn |
+//! | `timer`, `manual_clock`, `sleep`, `timeout`, `interval`, `delay_queue` | the public types |
 //!
 //! # Ground rules
 //!
@@ -70,7 +74,8 @@
 //!    and the node goes to the thread's cache.
 //! 6. Dropped before: `Node::cancel` clears one bit and takes the waker out, and the node goes to the
 //!    cache as it is, linked. Most timers in a service end here, and the next one on the same thread
-//!    begins at step 2 with the work of inserting done.
+//!    begins at step 2 with the work of inserting done. The last one leaves its waker in the node
+//!    (`Node::cancel_and_keep`): if the next is the same task's, it is armed by one exchange alone.
 //!
 //! # Invariants, and the tests that hold them
 //!
@@ -89,6 +94,9 @@
 //! | S2 | a push is seen by the turn that is under way, or sees the published deadline | `loom-tests`: push ∥ park |
 //! | S3 | a note left at the turn lock is answered | `loom-tests`: turn lock |
 //! | S4 | after a close everything pending is woken; a late push is refused or undone | `loom-tests`: shutdown; `tests/shutdown.rs` |
+//! | S5 | a waker that was kept is woken for the timer that took it over, or dropped once | `loom-tests`: kept; `tests/sleep.rs` |
+//! | S6 | a thread that parks until a deadline learns of an earlier one | `loom-tests`: alarm clock |
+//! | S7 | a waker that asks for a turn inside of one is answered, and does not nest | `tests/nested_turns.rs` |
 //!
 //! # Why not …
 //!
@@ -98,8 +106,9 @@
 //!   take the lock that everybody takes; futures must be pinned.
 //! * **a channel into a driver task?** A wake-up and a task switch per timer that becomes the
 //!   earliest, a queue that grows while the task is not scheduled.
-//! * **a thread of its own?** It would turn on time while all workers are busy, but the tasks it wakes
-//!   would not run any sooner.
+//! * **a thread of its own, for every runtime?** It turns on time while all workers are busy, but the
+//!   tasks it wakes do not run any sooner, and each wake-up is a switch of threads. Who wants one
+//!   has `Builder::dedicated_thread`.
 //!
 //! # Glossary
 //!

@@ -26,6 +26,11 @@ fn origin() -> std::time::Instant {
     *INSTANT.get_or_init(std::time::Instant::now)
 }
 
+/// In the place of a runtime's number: the system's clock, which nobody pauses.
+pub(crate) const SYSTEM: u64 = 0;
+/// In the place of a runtime's number: a clock that is moved by hand.
+pub(crate) const MANUAL: u64 = u64::MAX;
+
 /// Tokio's current time: that of a paused clock if the calling thread is in its runtime.
 pub(crate) fn now() -> Instant {
     Instant::now()
@@ -80,7 +85,7 @@ pub(crate) fn deadline_in(delay: Duration) -> Tick {
     tick_of(now()).after(delay)
 }
 
-/// A number that stands for the runtime of `handle`, never 0.
+/// A number that stands for the runtime of `handle`: neither [`SYSTEM`] nor [`MANUAL`].
 pub(crate) fn runtime_id(handle: &Handle) -> u64 {
     /// Tokio's id is one number that it shows to a hasher alone.
     struct Number(u64);

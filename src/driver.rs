@@ -10,6 +10,9 @@
 //! * by a thread that reads the clock for a timer and finds the driver overdue;
 //! * at shutdown.
 //!
+//! A timer with a thread of its own parks that thread where the others arm Tokio's sleep, and one
+//! with a manual clock is turned by whoever moves the clock; all else is the same for them.
+//!
 //! One idle guard task per runtime is the driver's death notice: the runtime drops it when it
 //! shuts down, which closes the timer and resolves everything that is pending.
 //!
@@ -19,8 +22,10 @@
 //!
 //! * [`shared`]: what users and driver share; [`core`]: the wheel; [`turn`]: the loop;
 //!   [`wake_list`]: a batch of wakers. These know neither Tokio nor a clock.
-//! * `runtime`: the driver of one runtime; `parker`: its alarm and its guard; `registry`: which
-//!   runtime has which driver; `local`: what a thread keeps.
+//! * `runtime`: the driver, which knows the time; `alarm`: what ends its sleep, by its kind:
+//!   `parker` for a runtime, `keeper` for a thread, `manual` for a clock that is moved by hand.
+//! * `registry`: which runtime has which driver; `local`: what a thread keeps; `nesting`: which
+//!   timers it is turning.
 
 #![forbid(unsafe_code)]
 #![allow(
@@ -34,7 +39,15 @@ pub mod turn;
 pub mod wake_list;
 
 #[cfg(not(loom))]
+pub(crate) mod alarm;
+#[cfg(not(loom))]
+pub(crate) mod keeper;
+#[cfg(not(loom))]
 pub(crate) mod local;
+#[cfg(not(loom))]
+pub(crate) mod manual;
+#[cfg(not(loom))]
+mod nesting;
 #[cfg(not(loom))]
 mod parker;
 #[cfg(not(loom))]

@@ -57,10 +57,13 @@ pub enum TimerError {
     TimeDisabled,
     /// The runtime of this timer has shut down, or the timer was closed. Permanent.
     Closed,
+    /// The system has refused the thread that was to drive this timer. Try again when there are
+    /// fewer, or use the timer of a runtime.
+    NoThread,
 }
 
 impl TimerError {
-    /// The text of Tokio's panic for the same situation.
+    /// The text of Tokio's panic for the same situation, if Tokio has it.
     pub(crate) const fn text(self) -> &'static str {
         match self {
             Self::NoRuntime => {
@@ -70,6 +73,7 @@ impl TimerError {
                 "A Tokio 1.x context was found, but timers are disabled. Call `enable_time` on the runtime builder to enable timers."
             }
             Self::Closed => "A Tokio 1.x context was found, but it is being shutdown.",
+            Self::NoThread => "the system has refused a thread for the timer",
         }
     }
 }

@@ -21,7 +21,7 @@ use core::time::Duration;
 use tokio::time::Instant;
 
 use crate::clock;
-use crate::sleep::{Sleep, sleep_until};
+use crate::sleep::{Sleep, sleep, sleep_until};
 use crate::timer::Timer;
 
 pub use self::missed::MissedTickBehavior;
@@ -51,7 +51,8 @@ pub use self::missed::MissedTickBehavior;
 /// ```
 #[track_caller]
 pub fn interval(period: Duration) -> Interval {
-    interval_at(clock::now(), period)
+    assert!(!period.is_zero(), "`period` must be non-zero.");
+    Interval::new(sleep(Duration::ZERO), period)
 }
 
 /// Ticks at `start` and every `period` after it.

@@ -2,16 +2,21 @@
 //! cancel.
 //!
 //! Most timers in a service are timeouts, and almost all of them are cancelled before they fire.
-//! Here, in the steady state, making and cancelling one through a handle is a clock reading, two
-//! atomic exchanges on a node the thread already has, and a waker's clone and drop; no lock is
-//! taken, and nothing is allocated.
+//! Here, in the steady state, making and cancelling one through a handle is a clock reading and two
+//! atomic exchanges on a node the thread already has; no lock is taken, and nothing is allocated.
 //!
 //! # Start here
 //!
 //! * [`time`]: `sleep`, `timeout`, `interval` and the rest under the names of `tokio::time`. A
 //!   service changes `use tokio::time` to `use cogwheel::time` and nothing else.
-//! * [`Timer`]: a handle to the timer of one runtime, usable from any thread.
+//! * [`Timer`]: a handle to the timer of one runtime, usable from any thread; or to one with a
+//!   thread of its own.
+//! * [`ManualClock`]: a timer whose time you move, for tests on any number of threads.
+//! * [`Scheduled`]: work that is to be done later, cancellable and movable until it starts; made
+//!   by [`Timer::schedule`] and [`Timer::schedule_every`].
 //! * [`DelayQueue`]: values that come out at their deadlines, by key removable and movable.
+//! * [`FutureExt`]: `.timeout(…)` behind a future. [`Deadline`]: one for all steps of a request.
+//! * [`Backoff`]: how long to wait before the next try.
 //! * [`Wheel`]: the synchronous wheel inside, for an event loop of your own.
 //!
 //! # Example
@@ -30,7 +35,9 @@
 //!
 //! * **Never early.** Deadlines are exact to the nanosecond. A timer fires in the first turn at or
 //!   after its deadline.
-//! * **Cancel is drop**, and releases the waker at once.
+//! * **Cancel is drop**, and releases the waker at once; only the one that a thread cancelled last
+//!   may be kept for the next timer of the same task
+//!   ([`release_wakers`](timer::Builder::release_wakers)).
 //! * **Exactly one of fire and cancel** happens.
 //! * **No limit.** `Duration::MAX` means practically never. It is cancellable, and in nobody's way.
 //! * **A wake-up has a reason.** An idle timer wakes nobody; a lone one once.
@@ -39,10 +46,12 @@
 //! # Clock
 //!
 //! Time is Tokio's: monotonic, so a suspended system suspends its timers, and pausable in tests
-//! (`tokio::time::pause`). A clock that steps back moves nothing back.
+//! (`tokio::time::pause`). A clock that steps back moves nothing back. A [`ManualClock`] has a time
+//! of its own.
 //!
 //! # Features
 //!
+//! * `stream`: `stream`, with `StreamExt` for timeouts, throttling, debouncing and chunks by time.
 //! * `test-util`: `pause`, `advance` and `resume` in [`time`].
 //!
 //! How it works is in [`architecture`].
@@ -65,15 +74,27 @@ pub mod architecture;
 
 // The async rooms stand on Tokio, which a build for loom leaves out.
 #[cfg(not(loom))]
+pub mod backoff;
+#[cfg(not(loom))]
 mod clock;
+#[cfg(not(loom))]
+mod deadline;
 #[cfg(not(loom))]
 pub mod delay_queue;
 #[cfg(not(loom))]
 pub mod error;
 #[cfg(not(loom))]
+mod future_ext;
+#[cfg(not(loom))]
 mod interval;
 #[cfg(not(loom))]
+pub mod manual_clock;
+#[cfg(not(loom))]
+pub mod scheduled;
+#[cfg(not(loom))]
 mod sleep;
+#[cfg(all(feature = "stream", not(loom)))]
+pub mod stream;
 #[cfg(not(loom))]
 pub mod time;
 #[cfg(not(loom))]
@@ -87,7 +108,23 @@ pub use crate::wheel::Wheel;
 
 #[cfg(not(loom))]
 #[doc(inline)]
+pub use crate::backoff::Backoff;
+#[cfg(not(loom))]
+pub use crate::deadline::Deadline;
+#[cfg(not(loom))]
+#[doc(inline)]
 pub use crate::delay_queue::DelayQueue;
+#[cfg(not(loom))]
+pub use crate::future_ext::FutureExt;
+#[cfg(not(loom))]
+#[doc(inline)]
+pub use crate::manual_clock::ManualClock;
+#[cfg(not(loom))]
+#[doc(inline)]
+pub use crate::scheduled::Scheduled;
+#[cfg(all(feature = "stream", not(loom)))]
+#[doc(inline)]
+pub use crate::stream::StreamExt;
 #[cfg(not(loom))]
 #[doc(inline)]
 pub use crate::timer::Timer;
@@ -97,5 +134,5 @@ pub use crate::timer::Timer;
 #[doc(hidden)]
 pub mod loom_only {
     pub use crate::driver::{core, shared, turn, wake_list};
-    pub use crate::sync::{doorbell, inbox, node, pool, turn_lock};
+    pub use crate::sync::{alarm_clock, doorbell, inbox, node, pool, turn_lock};
 }

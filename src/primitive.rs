@@ -168,9 +168,22 @@ mod inner {
     }
 }
 
-/// A counted reference, for wakers.
+/// A counted reference, for wakers and handles.
 #[cfg(not(loom))]
-pub(crate) use std::sync::Arc;
+pub(crate) use std::sync::{Arc, Weak};
+
+/// Threads of the crate's own.
+#[cfg(not(loom))]
+pub(crate) mod thread {
+    use std::io;
+    pub(crate) use std::thread::{Thread, current, park, park_timeout};
+
+    /// Starts a thread that ends by itself.
+    pub(crate) fn spawn(name: String, run: impl FnOnce() + Send + 'static) -> io::Result<Thread> {
+        let builder = std::thread::Builder::new().name(name);
+        builder.spawn(run).map(|started| started.thread().clone())
+    }
+}
 
 /// Keeps `T` on cache lines of its own (two, because processors fetch them in pairs).
 #[derive(Debug, Default)]

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 use crate::clock;
 use crate::driver::registry;
-use crate::driver::runtime::DriverRef;
+use crate::driver::runtime::{COALESCES, DriverRef};
 use crate::error::TimerError;
 use crate::sync::node::{Next, Polled};
 use crate::sync::pool::NodeId;
@@ -31,7 +31,7 @@ const DONE: u32 = 2;
 const STATE: u32 = 3;
 
 /// The last deadline: a wheel without timers has none, and says so with the tick after this.
-const LAST: Tick = Tick::new(u64::MAX - 1);
+pub(crate) const LAST: Tick = Tick::new(u64::MAX - 1);
 
 /// A deadline this much later than the driver's is not due yet unless the driver is late.
 const AHEAD: Duration = Duration::from_secs(1);
@@ -76,7 +76,8 @@ const OVERDUE: Duration = Duration::from_millis(3);
 /// ```
 #[track_caller]
 pub fn sleep(duration: Duration) -> Sleep {
-    Sleep::after(registry::current(), clock::context_now(), duration)
+    let (timer, now) = registry::current_and_time();
+    Sleep::after(timer, now, duration)
 }
 
 /// Waits until `deadline`.
@@ -187,13 +188,15 @@ impl Timer {
 ///
 /// # Cancel safety
 ///
-/// Dropping it at any point cancels the timer and releases the waker at once.
+/// Dropping it at any point cancels the timer. The waker is released at once, or kept by the thread
+/// for the next timer of the same task, one at most; see
+/// [`release_wakers`](crate::timer::Builder::release_wakers).
 ///
 /// # Cost
 ///
 /// 24 bytes. Nothing is registered before the first poll that has to wait; that takes a node of 48
-/// bytes from the thread's cache. Each further poll reads the clock. Dropping is one atomic exchange. Moving the deadline later is one
-/// store.
+/// bytes from the thread's cache. Each further poll reads the clock. Dropping is one atomic
+/// exchange. Moving the deadline later is one store.
 ///
 /// # Examples
 ///
@@ -237,7 +240,7 @@ pub struct Sleep {
     node: Option<NodeId>,
     deadline: Tick,
     generation: u32,
-    /// The index of the driver, and below it one of the constants above.
+    /// The label of the driver, and below it one of the constants above.
     driver_and_state: u32,
 }
 
@@ -263,7 +266,7 @@ impl Sleep {
             node: None,
             deadline: deadline.min(LAST),
             generation: timer.generation,
-            driver_and_state: timer.driver.index() << 2 | state,
+            driver_and_state: timer.driver.label() | state,
         }
     }
 
@@ -349,7 +352,9 @@ impl Sleep {
     #[inline]
     pub(crate) fn set_tick(&mut self, deadline: Tick) {
         let deadline = deadline.min(LAST);
-        let old = core::mem::replace(&mut self.deadline, deadline);
+        let old = self.target();
+        self.deadline = deadline;
+        let deadline = self.target();
         match self.node {
             // Later needs neither the thread's cache nor an inbox, nor even the driver.
             Some(node) if deadline >= old => {
@@ -363,9 +368,16 @@ impl Sleep {
 
     #[inline]
     fn timer(&self) -> DriverRef {
-        DriverRef {
-            driver: registry::driver(self.driver_and_state >> 2),
-            generation: self.generation,
+        DriverRef::of_label(self.driver_and_state, self.generation)
+    }
+
+    /// When it is to be woken: at its deadline, or after that at the timer's next common wake-up.
+    #[inline]
+    fn target(&self) -> Tick {
+        if self.driver_and_state & COALESCES == 0 {
+            self.deadline
+        } else {
+            self.timer().coalesced(self.deadline).min(LAST)
         }
     }
 
@@ -407,7 +419,7 @@ impl Sleep {
     #[inline]
     fn poll_deadline(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let Some(polled) = self.try_poll(cx) else {
-            panic!("{}", TimerError::Closed);
+            panic!("{}", self.timer().closed_text());
         };
         polled
     }
@@ -415,25 +427,40 @@ impl Sleep {
     /// Polls regardless of the task's budget; `None` if the timer is closed.
     #[inline]
     pub(crate) fn try_poll(&mut self, cx: &mut Context<'_>) -> Option<Poll<()>> {
-        if self.timer().is_closed() {
-            return None;
+        let timer = self.timer();
+        if timer.is_closed() {
+            return self.poll_closed();
         }
         match self.node {
-            Some(node) => self.poll_armed(node, cx),
+            Some(node) => self.poll_armed(timer, node, cx),
             None if self.state() == DONE => Some(Poll::Ready(())),
-            None => self.arm(cx),
+            None => self.arm(timer, cx),
         }
+    }
+
+    /// A timer with a clock of its own completes what was due when it was closed.
+    #[cold]
+    fn poll_closed(&mut self) -> Option<Poll<()>> {
+        if self.deadline > self.timer().end() {
+            return None;
+        }
+        if let Some(node) = self.node {
+            return Some(self.complete(node));
+        }
+        self.set_state(DONE);
+        Some(Poll::Ready(()))
     }
 
     /// The first poll, or the first since the deadline was moved after completion.
     #[inline]
-    fn arm(&mut self, cx: &mut Context<'_>) -> Option<Poll<()>> {
-        let timer = self.timer();
-        if self.may_be_due() && self.is_due(timer.now()) {
+    fn arm(&mut self, timer: DriverRef, cx: &mut Context<'_>) -> Option<Poll<()>> {
+        if self.may_be_due(timer) && self.is_due(timer) {
             self.set_state(DONE);
             return Some(Poll::Ready(()));
         }
-        let (node, turned) = timer.arm(self.deadline, cx.waker())?;
+        let Some((node, turned)) = timer.arm(self.target(), cx.waker()) else {
+            return self.poll_closed();
+        };
         self.node = Some(node);
         self.set_state(WAITING);
         // That turn has fired it if it became due just now. Any other wakes the task.
@@ -448,8 +475,7 @@ impl Sleep {
     /// Not if it can only be due while the driver is a second late, on a clock that does not jump;
     /// and not if the deadline lay ahead just now and the turn that will be run for it finds out.
     #[inline]
-    fn may_be_due(&self) -> bool {
-        let timer = self.timer();
+    fn may_be_due(&self, timer: DriverRef) -> bool {
         let parked = timer.parked();
         let fresh = self.state() == FRESH;
         if self.deadline >= parked.after(AHEAD) {
@@ -458,25 +484,30 @@ impl Sleep {
         !fresh || parked <= self.deadline
     }
 
-    fn poll_armed(&mut self, node: NodeId, cx: &mut Context<'_>) -> Option<Poll<()>> {
+    fn poll_armed(
+        &mut self,
+        timer: DriverRef,
+        node: NodeId,
+        cx: &mut Context<'_>,
+    ) -> Option<Poll<()>> {
         match node.node().register(cx.waker()) {
-            Polled::Armed if self.is_due(self.timer().now()) => Some(self.complete(node)),
+            Polled::Armed if self.is_due(timer) => Some(self.complete(node)),
             Polled::Armed => Some(Poll::Pending),
             Polled::Fired if self.fired(node) => Some(self.complete(node)),
             Polled::Fired => {
                 // It fired for a deadline that has been moved since.
                 self.node = None;
-                self.timer().cancel(node);
-                self.arm(cx)
+                timer.cancel(node);
+                self.arm(timer, cx)
             }
         }
     }
 
-    /// Whether the deadline has come at `now`; helps a driver that is late.
-    #[inline]
-    fn is_due(&self, now: Tick) -> bool {
-        if now > self.timer().parked().after(OVERDUE) {
-            self.timer().turn();
+    /// Whether the deadline has come; helps a driver that is late.
+    fn is_due(&self, timer: DriverRef) -> bool {
+        let now = timer.now();
+        if now > timer.parked().after(OVERDUE) {
+            timer.turn();
         }
         self.deadline <= now
     }

@@ -16,6 +16,7 @@
 //! * [`doorbell`]: the deadline the driver sleeps until, and who has to wake it.
 //! * [`pool`]: pages of nodes that never move and are never freed, and the threads' caches.
 //! * [`turn_lock`]: who turns; nobody waits for it.
+//! * [`alarm_clock`]: when a thread that does nothing but turn one timer has to wake up.
 //!
 //! All of it is explored by the models in `loom-tests`.
 
@@ -24,6 +25,7 @@
     reason = "models reach these items through `loom_only`"
 )]
 
+pub mod alarm_clock;
 pub mod doorbell;
 pub mod inbox;
 pub mod node;

@@ -1,16 +1,23 @@
-//! `Timer`: a handle to the timer of a runtime.
+//! `Timer`: a handle to a timer, and the builder of timers.
 
 #![forbid(unsafe_code)]
 
 use core::fmt;
+use core::time::Duration;
 
 use tokio::runtime::Handle;
+use tokio::time::Instant;
 
+use crate::clock;
+use crate::driver::keeper::Keeper;
 use crate::driver::registry;
 use crate::driver::runtime::{Config, DriverRef};
+use crate::driver::{keeper, manual};
 use crate::error::TimerError;
+use crate::manual_clock::ManualClock;
+use crate::primitive::Arc;
 
-/// A handle to the timer of one Tokio runtime.
+/// A handle to the timer of one Tokio runtime, or to one with a thread or a clock of its own.
 ///
 /// The free functions of [`cogwheel::time`](crate::time) use the timer of the runtime that they
 /// are called in, as Tokio's do. A `Timer` names one explicitly: it can be carried to any thread,
@@ -20,15 +27,23 @@ use crate::error::TimerError;
 /// Each runtime has one default timer, made when it is first asked for. It costs one task that
 /// never runs: when the runtime shuts down and drops that task, the timer closes.
 ///
+/// A timer that needs no runtime is made by [`Builder::dedicated_thread`], or by a
+/// [`ManualClock`] for tests.
+///
 /// # After the runtime has shut down
 ///
-/// The timer is closed for good. A [`Sleep`](crate::time::Sleep) that is pending then is woken,
-/// and panics when it is polled, with Tokio's text; [`try_sleep`](Self::try_sleep) gives
-/// [`TimerError::Closed`]; dropping anything is harmless, in any order.
+/// The timer is closed for good, and so it is after [`close`](Self::close). A
+/// [`Sleep`](crate::time::Sleep) that is pending then is woken, and panics when it is polled, with
+/// Tokio's text; [`try_sleep`](Self::try_sleep) gives [`TimerError::Closed`]; dropping anything is
+/// harmless, in any order.
+///
+/// A timer with a thread or a manual clock differs in two points: the text begins with "this timer
+/// was closed", and a sleep that was due when the timer was closed completes.
 ///
 /// # Cost
 ///
-/// A handle is two words, `Copy`-cheap to clone, and counts no references.
+/// A handle is three words. Cloning one counts no references, except of a timer with a thread of
+/// its own.
 ///
 /// # Examples
 ///
@@ -43,9 +58,18 @@ use crate::error::TimerError;
 /// assert!(timer.timeout(Duration::from_secs(1), slow).await.is_err());
 /// # }
 /// ```
-#[derive(Clone, PartialEq)]
+#[derive(Clone)]
 pub struct Timer {
     driver: DriverRef,
+    /// Of a timer with a thread of its own.
+    _keeper: Option<Arc<Keeper>>,
+}
+
+/// Whether they are handles to the same timer.
+impl PartialEq for Timer {
+    fn eq(&self, other: &Self) -> bool {
+        self.driver == other.driver
+    }
 }
 
 impl Timer {
@@ -58,9 +82,7 @@ impl Timer {
     #[must_use]
     #[track_caller]
     pub fn current() -> Self {
-        Self {
-            driver: registry::current(),
-        }
+        Self::of(registry::current())
     }
 
     /// The timer of the current runtime, made on first use.
@@ -80,19 +102,129 @@ impl Timer {
     /// assert_eq!(Timer::try_current().unwrap_err(), TimerError::NoRuntime);
     /// ```
     pub fn try_current() -> Result<Self, TimerError> {
-        registry::try_current().map(|driver| Self { driver })
+        registry::try_current().map(Self::of)
     }
 
     /// Chooses how a timer of its own behaves.
-    #[must_use]
     pub fn builder() -> Builder {
         Builder::new()
     }
 
-    /// Whether this timer's runtime has shut down. It stays so.
+    /// The time on this timer's clock.
+    ///
+    /// On a closed timer it is the time of some clock, and of no use.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() {
+    /// use cogwheel::{Timer, time::Duration};
+    ///
+    /// let timer = Timer::current();
+    /// let deadline = timer.now() + Duration::from_secs(1);
+    /// timer.sleep_until(deadline).await;
+    /// assert_eq!(timer.now(), deadline);
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn now(&self) -> Instant {
+        clock::instant_of(self.driver.now())
+    }
+
+    /// Closes this timer, as the end of its runtime would, for all handles and for good.
+    ///
+    /// Everything that is pending is woken before this returns. A thread of the timer's own ends
+    /// soon after. Closing a timer that is closed does nothing. The default timer of a runtime may
+    /// be closed too: the runtime is given a new one when it next asks.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use cogwheel::{Timer, error::TimerError};
+    /// use std::time::Duration;
+    ///
+    /// let timer = Timer::builder().dedicated_thread().build()?;
+    /// let other = timer.clone();
+    /// timer.close();
+    /// timer.close();
+    /// assert!(other.is_closed());
+    /// assert_eq!(other.try_sleep(Duration::ZERO).unwrap_err(), TimerError::Closed);
+    /// # Ok::<(), TimerError>(())
+    /// ```
+    pub fn close(&self) {
+        self.driver.close();
+    }
+
+    /// Whether this timer's runtime has shut down, or it was closed. It stays so.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.driver.is_closed()
+    }
+
+    /// Makes this the timer that the free functions of [`cogwheel::time`](crate::time) and
+    /// [`Timer::current`] use in the current runtime.
+    ///
+    /// Whatever timer it is: one of this runtime that was [built](Self::builder) otherwise, one
+    /// with a [thread](Builder::dedicated_thread) or a [manual clock](ManualClock) of its own, even
+    /// that of another runtime. All threads of the runtime use it from now on. What was made before
+    /// stays with the timer that it was made with, and that timer stays open.
+    ///
+    /// When this timer is closed, the runtime is given a new standard one when it next asks. A
+    /// timer with a thread of its own is kept by the runtime as if by a handle.
+    ///
+    /// The durations that the free functions are given count from *this timer's* clock, and so do
+    /// the instants. `Instant::now` stays Tokio's, so with a manual clock ask [`Timer::now`].
+    ///
+    /// # Errors
+    ///
+    /// [`TimerError::NoRuntime`] outside of a runtime; [`TimerError::Closed`] if this timer is
+    /// closed. Nothing has changed then.
+    ///
+    /// # Cost
+    ///
+    /// One idle task of that runtime. Each thread looks its timer up once more.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
+    /// # async fn main() -> Result<(), cogwheel::error::TimerError> {
+    /// use cogwheel::ManualClock;
+    /// use cogwheel::time::{Duration, sleep};
+    ///
+    /// let clock = ManualClock::new();
+    /// clock.timer().make_default()?;
+    /// let minute = tokio::spawn(sleep(Duration::from_secs(60)));
+    /// while clock.pending() == 0 {
+    ///     tokio::task::yield_now().await;
+    /// }
+    /// clock.advance(Duration::from_secs(60));
+    /// minute.await.unwrap();
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn make_default(&self) -> Result<(), TimerError> {
+        let handle = Handle::try_current().map_err(|_| TimerError::NoRuntime)?;
+        self.make_default_of(&handle)
+    }
+
+    /// As [`make_default`](Self::make_default), for the runtime of `handle`.
+    ///
+    /// For a runtime that has shut down this does nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`TimerError::Closed`] if this timer is closed.
+    pub fn make_default_of(&self, handle: &Handle) -> Result<(), TimerError> {
+        registry::make_default(handle, self.driver)
+    }
+
+    pub(crate) fn of(driver: DriverRef) -> Self {
+        Self {
+            driver,
+            _keeper: driver.keeper(),
+        }
     }
 
     pub(crate) const fn driver(&self) -> DriverRef {
@@ -110,9 +242,9 @@ impl fmt::Debug for Timer {
 
 /// Makes a [`Timer`] of its own, beside the default one of its runtime.
 ///
-/// Such a timer is not found by [`Timer::current`] nor used by the free functions. It has a wheel
-/// and an alarm of its own, which it keeps until its runtime shuts down: make one per purpose, not
-/// one per request.
+/// Such a timer is not found by [`Timer::current`] nor used by the free functions, unless it is
+/// [made the default](Timer::make_default). It has a wheel and an alarm of its own, which it keeps
+/// until it is closed or its runtime shuts down: make one per purpose, not one per request.
 ///
 /// # Examples
 ///
@@ -128,8 +260,11 @@ impl fmt::Debug for Timer {
 /// # }
 /// ```
 #[derive(Debug, Clone)]
+#[must_use = "a builder does nothing until `build` is called"]
 pub struct Builder {
     handle: Option<Handle>,
+    /// The name of the thread, if there is to be one.
+    thread: Option<String>,
     config: Config,
 }
 
@@ -137,14 +272,99 @@ impl Builder {
     fn new() -> Self {
         Self {
             handle: None,
+            thread: None,
             config: Config::default(),
         }
     }
 
     /// The runtime that drives the timer; without this, the current one.
-    #[must_use]
     pub fn runtime(mut self, handle: Handle) -> Self {
         self.handle = Some(handle);
+        self
+    }
+
+    /// Lets a thread of its own drive the timer, and no runtime.
+    ///
+    /// For deadlines that are to be met to a fraction of a millisecond, where Tokio's clock counts
+    /// whole ones, or while all workers of a runtime are busy; and for programs without a runtime.
+    /// Tasks of any runtime may wait for it. The thread reads the system's clock, which nobody can
+    /// pause. Wakers run on it, so a slow one delays the others. It is named `cogwheel-timer`; see
+    /// [`thread_name`](Self::thread_name). A [`runtime`](Self::runtime) that was chosen as well
+    /// does not matter.
+    ///
+    /// It parks until the exact next deadline, and without a timeout while nothing is armed. It
+    /// ends when the timer is [closed](Timer::close), or soon after the last handle was dropped and
+    /// the last armed timer has ended. A [`Sleep`](crate::time::Sleep) is not a handle and arms its
+    /// timer when it is first polled: one that is polled after the thread has ended panics, with a
+    /// text that begins "this timer was closed", unless it was due before.
+    ///
+    /// # Cost
+    ///
+    /// A thread. A timer that becomes the earliest unparks it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use cogwheel::Timer;
+    /// use std::time::Duration;
+    ///
+    /// let timer = Timer::builder().dedicated_thread().build()?;
+    /// futures::executor::block_on(timer.sleep(Duration::from_micros(250)));
+    /// # Ok::<(), cogwheel::error::TimerError>(())
+    /// ```
+    pub fn dedicated_thread(self) -> Self {
+        match self.thread {
+            Some(_) => self,
+            None => self.thread_name("cogwheel-timer"),
+        }
+    }
+
+    /// As [`dedicated_thread`](Self::dedicated_thread), for a thread of this name.
+    ///
+    /// A name ends where it has a zero byte, which the system could not take.
+    pub fn thread_name(mut self, name: impl Into<String>) -> Self {
+        let mut name = name.into();
+        if let Some(end) = name.find('\0') {
+            name.truncate(end);
+        }
+        self.thread = Some(name);
+        self
+    }
+
+    /// Lets timers share their wake-ups, for a system that is to sleep long and often.
+    ///
+    /// A waiting task is woken at the next multiple of `grid` that is not before its deadline, and
+    /// so never early and up to `grid` late. The multiples are the same for all timers of the
+    /// process. Zero, the default, wakes at the deadlines themselves.
+    ///
+    /// Only the wake-up is put off. [`Sleep::deadline`](crate::time::Sleep::deadline) stays what
+    /// was asked for, a poll that comes after it for another reason finds the sleep complete, and
+    /// the ticks of an interval do not drift.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use cogwheel::Timer;
+    /// use std::pin::Pin;
+    /// use std::task::{Context, Waker};
+    /// use std::time::Duration;
+    ///
+    /// let clock = Timer::builder().coalesce(Duration::from_secs(3)).build_manual();
+    /// let mut sleeps: Vec<_> = (1..=100)
+    ///     .map(|n| clock.timer().sleep(Duration::from_millis(n)))
+    ///     .collect();
+    /// let mut context = Context::from_waker(Waker::noop());
+    /// for sleep in &mut sleeps {
+    ///     assert!(Pin::new(sleep).poll(&mut context).is_pending());
+    /// }
+    /// let mut stops = 0;
+    /// while clock.advance_to_next().is_some() {
+    ///     stops += 1;
+    /// }
+    /// assert!(stops <= 2);
+    /// ```
+    pub fn coalesce(mut self, grid: Duration) -> Self {
+        self.config.coalesce = grid;
         self
     }
 
@@ -153,14 +373,31 @@ impl Builder {
     /// By default it stays there, to be re-used by the thread's next timer, which makes cancelling
     /// nearly free; the wheel may wake once for it. Under a paused clock such a wake-up shows as an
     /// additional stop of Tokio's auto-advance: a runtime that is idle until something from outside
-    /// comes has its clock moved to that stop. A simulation that minds wants this.
+    /// comes has its clock moved to that stop. A simulation that minds wants this. A
+    /// [`ManualClock`] is exact without it.
     ///
     /// # Cost
     ///
     /// Every cancelled timer turns the wheel.
-    #[must_use]
     pub fn exact_cancel(mut self, exact: bool) -> Self {
         self.config.exact_cancel = exact;
+        self
+    }
+
+    /// Releases the waker of every cancelled timer at once.
+    ///
+    /// By default a thread keeps the waker of the timer it cancelled last, so that the next timer
+    /// of the same task clones none: the one that a task makes for its next request, mostly. It is
+    /// dropped when the thread cancels another timer, when the wheel looks at its place, when the
+    /// thread ends and when the runtime ends. So at most one waker per thread and timer outlives
+    /// its `Sleep`, and with it the memory of a task that may have ended, though not its future.
+    ///
+    /// # Cost
+    ///
+    /// A clone and a drop of a waker per timer.
+    #[must_use]
+    pub fn release_wakers(mut self, release: bool) -> Self {
+        self.config.release_wakers = release;
         self
     }
 
@@ -168,13 +405,38 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// [`TimerError::NoRuntime`] if none was given and the calling thread is not in one;
+    /// For a thread of its own, [`TimerError::NoThread`] if the system refuses one. Otherwise
+    /// [`TimerError::NoRuntime`] if none was given and the calling thread is not in one, and
     /// [`TimerError::TimeDisabled`] if it was built without timers, see [`Timer::try_current`].
     pub fn build(self) -> Result<Timer, TimerError> {
+        if let Some(name) = self.thread {
+            let keeper = keeper::open(self.config, name)?;
+            return Ok(Timer {
+                driver: keeper.timer,
+                _keeper: Some(keeper),
+            });
+        }
         let handle = match self.handle {
             Some(handle) => handle,
             None => Handle::try_current().map_err(|_| TimerError::NoRuntime)?,
         };
-        registry::open(&handle, self.config).map(|driver| Timer { driver })
+        registry::open(&handle, self.config).map(Timer::of)
+    }
+
+    /// Makes a timer that is driven by hand, and gives its clock.
+    ///
+    /// As [`ManualClock::new`], with the other choices of this builder. It needs neither a runtime
+    /// nor a thread.
+    #[must_use]
+    pub fn build_manual(self) -> ManualClock {
+        let start = clock::context_now();
+        ManualClock::of(manual::open(self.config, start), start)
+    }
+
+    /// As [`build_manual`](Self::build_manual), for a clock that begins at `start`.
+    #[must_use]
+    pub fn build_manual_at(self, start: Instant) -> ManualClock {
+        let start = clock::tick_of(start);
+        ManualClock::of(manual::open(self.config, start), start)
     }
 }

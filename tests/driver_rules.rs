@@ -413,7 +413,7 @@ fn case_055_a_waker_may_make_poll_reset_and_drop_timers_of_the_same_wheel() {
 fn rule_07_the_drop_of_a_waker_may_use_the_same_wheel() {
     watched(|| {
         paused().block_on(async {
-            let timer = Timer::current();
+            let timer = Timer::builder().release_wakers(true).build().unwrap();
             let drops = Arc::new(AtomicUsize::new(0));
             let waker = || {
                 let (timer, drops) = (timer.clone(), drops.clone());
@@ -440,6 +440,39 @@ fn rule_07_the_drop_of_a_waker_may_use_the_same_wheel() {
             assert!(poll(&mut sleep, Waker::noop()).is_ready());
             assert_eq!(drops.load(Ordering::Acquire), 4);
         });
+    });
+}
+
+#[test]
+fn rule_07_the_drop_of_a_kept_waker_may_use_the_same_wheel() {
+    watched(|| {
+        let drops = Arc::new(AtomicUsize::new(0));
+        let runtime = paused();
+        runtime.block_on(async {
+            let timer = Timer::current();
+            let cancel_one = || {
+                let (own, drops) = (timer.clone(), drops.clone());
+                let waker = acting_last(move || {
+                    // At the end of the runtime it may be closed already.
+                    if let Ok(mut new) = own.try_sleep(ms(1)) {
+                        let _ = poll(&mut new, Waker::noop());
+                    }
+                    drops.fetch_add(1, Ordering::AcqRel);
+                });
+                let mut sleep = timer.sleep(LONG);
+                assert!(poll(&mut sleep, &waker).is_pending());
+            };
+            cancel_one();
+            assert_eq!(drops.load(Ordering::Acquire), 0, "it is kept");
+            // Another's takes its place, then the wheel looks, then the runtime ends.
+            cancel_one();
+            assert!(drops.load(Ordering::Acquire) >= 1);
+            advance(LONG + ms(1)).await;
+            assert_eq!(drops.load(Ordering::Acquire), 2);
+            (0..64).for_each(|_| cancel_one());
+        });
+        drop(runtime);
+        assert_eq!(drops.load(Ordering::Acquire), 66);
     });
 }
 

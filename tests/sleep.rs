@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Poll, Waker};
 use std::thread;
 
+use cogwheel::Timer;
 use cogwheel::time::{Duration, Instant, Sleep, sleep, sleep_until, timeout};
 use tokio::task::coop;
 use tokio::time::advance;
@@ -366,15 +367,63 @@ async fn case_046_the_waker_of_the_latest_poll_is_woken() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn completion_and_drop_release_the_waker_at_once() {
+async fn a_thread_keeps_the_waker_of_the_timer_it_cancelled_last_and_no_other() {
+    let timer = Timer::current();
+    let tasks: Vec<_> = (0..100).map(|_| Wakes::new()).collect();
+    let idle = Arc::strong_count(&tasks[0].0);
+    for (_, waker) in &tasks {
+        let mut dropped = timer.sleep(LONG);
+        assert!(poll(&mut dropped, waker).is_pending());
+    }
+    let kept = |tasks: &[(Arc<Wakes>, Waker)]| {
+        tasks
+            .iter()
+            .filter(|(wakes, _)| Arc::strong_count(wakes) > idle)
+            .count()
+    };
+    assert!(kept(&tasks) <= 1);
+    // The wheel's look at its place releases it, and wakes nobody.
+    advance(LONG + ms(1)).await;
+    assert_eq!(kept(&tasks), 0);
+    assert!(tasks.iter().all(|(wakes, _)| wakes.count() == 0));
+}
+
+#[test]
+fn a_kept_waker_is_released_when_its_thread_or_its_runtime_ends() {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .unwrap();
+    let timer = runtime.block_on(async { Timer::current() });
     let (wakes, waker) = Wakes::new();
     let idle = Arc::strong_count(&wakes);
-    let mut dropped = sleep(LONG);
+    let cancel_one = || {
+        let mut dropped = timer.sleep(LONG);
+        assert!(poll(&mut dropped, &waker).is_pending());
+    };
+    thread::scope(|scope| {
+        scope.spawn(cancel_one);
+    });
+    assert_eq!(Arc::strong_count(&wakes), idle);
+    cancel_one();
+    assert_eq!(Arc::strong_count(&wakes), idle + 1, "this thread keeps it");
+    drop(runtime);
+    assert_eq!(Arc::strong_count(&wakes), idle);
+    assert_eq!(wakes.count(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn completion_and_drop_release_the_waker_at_once_where_that_is_asked_for() {
+    let timer = Timer::builder().release_wakers(true).build().unwrap();
+    let (wakes, waker) = Wakes::new();
+    let idle = Arc::strong_count(&wakes);
+    let mut dropped = timer.sleep(LONG);
     assert!(poll(&mut dropped, &waker).is_pending());
     assert_eq!(Arc::strong_count(&wakes), idle + 1);
     drop(dropped);
     assert_eq!(Arc::strong_count(&wakes), idle);
-    let mut fired = sleep(ms(5));
+    let mut fired = timer.sleep(ms(5));
     assert!(poll(&mut fired, &waker).is_pending());
     advance(ms(5)).await;
     assert_eq!(Arc::strong_count(&wakes), idle);

@@ -31,12 +31,16 @@ mod limits;
 #[cfg(target_os = "linux")]
 mod load;
 #[cfg(target_os = "linux")]
+#[allow(dead_code, reason = "shared with the other benchmarks")]
+#[path = "../common/measure.rs"]
 mod measure;
 #[cfg(target_os = "linux")]
 mod report;
 #[cfg(target_os = "linux")]
 mod reset;
 #[cfg(target_os = "linux")]
+#[allow(dead_code, reason = "shared with the other benchmarks")]
+#[path = "../common/world.rs"]
 mod world;
 
 #[cfg(target_os = "linux")]

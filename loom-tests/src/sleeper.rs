@@ -7,7 +7,7 @@ use std::task::{Wake, Waker};
 use cogwheel::Tick;
 use cogwheel::loom_only::node::Polled;
 use cogwheel::loom_only::pool::{Cache, NodeId, Pool};
-use cogwheel::loom_only::shared::{How, Refused};
+use cogwheel::loom_only::shared::{Armed, How, Refused};
 use cogwheel::primitive::{AtomicU32, Ordering};
 
 use crate::world::World;
@@ -124,6 +124,10 @@ impl Sleeper {
             self.deadline,
             waker,
         );
+        self.follow(world, armed);
+    }
+
+    fn follow(&mut self, world: &World, armed: Result<Armed, Refused>) {
         match armed {
             Ok(armed) => {
                 self.node = Some(armed.node);
@@ -156,6 +160,36 @@ impl Sleeper {
             return false;
         };
         world.shared.cancel(&mut hand.cache, node).is_some()
+    }
+
+    /// Ends it and keeps its waker in the hand; tells whether it did.
+    pub fn cancel_and_keep(&mut self, world: &World, hand: &mut Hand) -> bool {
+        let Some(node) = self.node.take() else {
+            return false;
+        };
+        let other = world.shared.cancel_and_keep(&mut hand.cache, node);
+        assert!(other.is_none(), "these models keep one at a time");
+        hand.cache.kept().is_some()
+    }
+
+    /// Arms it again for another deadline, with the waker that the hand keeps if it still does.
+    pub fn rearm(&mut self, world: &World, hand: &mut Hand, deadline: u64) {
+        self.deadline = Tick::new(deadline);
+        let waker = self.waker();
+        let kept = world.shared.rearm(&mut hand.cache, self.deadline, &waker);
+        drop(waker);
+        let Some((node, next)) = kept else {
+            return self.arm(world, hand);
+        };
+        let armed = world.shared.follow_up(
+            &mut hand.cache,
+            hand.shard,
+            self.generation,
+            node,
+            self.deadline,
+            next,
+        );
+        self.follow(world, armed);
     }
 
     /// Ends it and has its node unlinked at once.
@@ -295,6 +329,7 @@ pub fn assert_all_closed(world: &World, hand: &mut Hand, sleepers: &mut [&mut Sl
 /// If a node was lost or came back twice.
 pub fn assert_nodes_are_free(pool: &Pool, hands: &mut [&mut Hand]) {
     for hand in hands {
+        assert!(hand.cache.kept().is_none(), "let the thread end first");
         pool.flush(&mut hand.cache);
     }
     let all = pool.nodes();

@@ -74,7 +74,7 @@ impl World {
 
     /// Turns the wheel or leaves a note.
     pub fn turn(&self) {
-        turn::turn(&self.shared, &self.lock);
+        turn::turn(&self.shared, &self.lock, || false);
     }
 
     /// The time.

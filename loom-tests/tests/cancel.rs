@@ -83,7 +83,7 @@ fn a_timer_cancelled_while_it_is_drained_is_given_back() {
 #[test]
 fn a_node_armed_again_while_it_is_drained_is_not_lost() {
     for again in [10, 7, 20] {
-        explore("cancel, arm ∥ drain", TWO, 3000, move || {
+        explore("cancel, arm ∥ drain", TWO, 2500, move || {
             let (world, hand, mut first, sleeper) = queued(10);
             cancel_and_arm_while_turning(&world, sleeper, hand, Some(again), &mut [&mut first]);
         });
@@ -166,7 +166,7 @@ fn a_timer_cancelled_while_its_bucket_is_swept_is_given_back() {
 #[test]
 fn a_timer_cancelled_exactly_is_given_back_or_woken() {
     for clock in [0, 10] {
-        explore("cancel exactly ∥ turn", TWO, 15000, move || {
+        explore("cancel exactly ∥ turn", TWO, 12000, move || {
             let (world, mut hand, mut sleeper) = linked(10);
             world.set_clock(clock);
             let canceller = {

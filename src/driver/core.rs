@@ -11,7 +11,7 @@
 
 use crate::driver::shared::Shared;
 use crate::driver::wake_list::WakeList;
-use crate::sync::node::{Drained, Look, Node};
+use crate::sync::node::{Drained, Look, Node, Taken};
 use crate::sync::pool::NodeId;
 use crate::tick::Tick;
 use crate::wheel::Geometry;
@@ -21,6 +21,8 @@ use crate::wheel::{EntryId, Hierarchy};
 #[derive(Debug)]
 pub struct Core {
     wheel: Hierarchy<u32>,
+    /// How many timers have fired.
+    fired: u64,
 }
 
 impl Core {
@@ -33,12 +35,42 @@ impl Core {
     pub fn with_geometry(geometry: Geometry, now: Tick) -> Self {
         Self {
             wheel: Hierarchy::new(geometry, now),
+            fired: 0,
         }
     }
 
     /// The time of the latest advance.
     pub fn elapsed(&self) -> Tick {
         self.wheel.elapsed()
+    }
+
+    /// How many timers have fired so far.
+    pub const fn fired(&self) -> u64 {
+        self.fired
+    }
+
+    /// A time before which nothing is due; the present if something is.
+    pub fn bound(&self) -> Tick {
+        self.wheel.next_deadline().unwrap_or(Tick::MAX)
+    }
+
+    /// The deadline of the earliest timer that waits, exactly; the present if it is due.
+    ///
+    /// Walks the earliest bucket of each level. What is found cancelled or moved there is taken off
+    /// or placed anew; what is found due in that, because its owner has moved it just now, fires
+    /// and its waker goes to `wakes`.
+    pub fn next_exactly(&mut self, shared: &Shared, wakes: &mut WakeList) -> Option<Tick> {
+        while self.wheel.due_len() == 0 {
+            let entry = self.wheel.earliest()?;
+            let linked = self.wheel.deadline(entry);
+            let index = *self.wheel.payload(entry);
+            if shared.find(index).node().waits_until() == Some(linked) {
+                return Some(linked);
+            }
+            self.wheel.remove(entry);
+            self.look(shared, wakes, index);
+        }
+        Some(self.wheel.elapsed())
     }
 
     /// How many nodes the wheel holds.
@@ -48,49 +80,62 @@ impl Core {
     }
 
     /// Places everything that lies in the inboxes.
-    pub fn drain(&mut self, shared: &Shared) {
+    pub fn drain(&mut self, shared: &Shared, wakes: &mut WakeList) {
         for inbox in shared.inboxes() {
             for (id, node) in inbox.take_all(shared.pool().pages()) {
-                self.place(shared, id, node);
+                self.place(shared, wakes, id, node);
             }
         }
     }
 
     /// Moves the wheel to `now`; what is due then waits for [`fire`](Self::fire).
-    pub fn advance(&mut self, shared: &Shared, now: Tick) {
+    pub fn advance(&mut self, shared: &Shared, wakes: &mut WakeList, now: Tick) {
         let now = now.max(self.wheel.elapsed());
         shared.publish_elapsed(now);
         // A touched bucket of cancelled timers is swept, so that it costs one stale look.
-        self.wheel
-            .advance(now, |&index| !shared.find(index).node().sweep());
+        self.wheel.advance(now, |&index| {
+            let id = shared.find(index);
+            match id.node().sweep() {
+                None => true,
+                Some(Look::Retired(taken)) => {
+                    retire(shared, wakes, id, taken);
+                    false
+                }
+                Some(_) => false,
+            }
+        });
     }
 
     /// Fires what is due until the batch is full; tells whether nothing is left.
     pub fn fire(&mut self, shared: &Shared, wakes: &mut WakeList) -> bool {
-        let now = self.wheel.elapsed();
         while !wakes.is_full() {
             let Some((_, index)) = self.wheel.pop_due() else {
                 return true;
             };
-            let id = shared.find(index);
-            let node = id.node();
-            let waker = match node.look(now) {
-                Look::Idle => None,
-                Look::Later(deadline) => {
-                    node.set_entry(self.wheel.insert(deadline, index).index());
-                    None
-                }
-                Look::Fired(waker) => waker,
-                Look::FiredAndFree(waker) => {
-                    shared.pool().put_back(id);
-                    waker
-                }
-            };
-            if let Some(waker) = waker {
-                wakes.push(waker);
-            }
+            self.look(shared, wakes, index);
         }
         false
+    }
+
+    /// Looks at a node that has just left the wheel; its waker goes to `wakes`, if it has fired.
+    fn look(&mut self, shared: &Shared, wakes: &mut WakeList, index: u32) {
+        let id = shared.find(index);
+        let node = id.node();
+        match node.look(self.wheel.elapsed()) {
+            Look::Idle => {}
+            Look::Later(deadline) => {
+                node.set_entry(self.wheel.insert(deadline, index).index());
+            }
+            Look::Fired => self.fired += 1,
+            Look::Wake(Taken { waker, free }) => {
+                self.fired += 1;
+                if free {
+                    shared.pool().put_back(id);
+                }
+                wakes.push(waker);
+            }
+            Look::Retired(taken) => retire(shared, wakes, id, taken),
+        }
     }
 
     /// Publishes the deadline of the sleep that follows and parks the inboxes.
@@ -107,17 +152,17 @@ impl Core {
     }
 
     /// Refuses all further pushes and makes everything that is armed due.
-    pub fn close(&mut self, shared: &Shared) {
+    pub fn close(&mut self, shared: &Shared, wakes: &mut WakeList) {
         shared.retire_generation();
         for inbox in shared.inboxes() {
             for (id, node) in inbox.close(shared.pool().pages()) {
-                self.place(shared, id, node);
+                self.place(shared, wakes, id, node);
             }
         }
         self.wheel.advance(Tick::MAX, |_| true);
     }
 
-    fn place(&mut self, shared: &Shared, id: NodeId, node: &Node) {
+    fn place(&mut self, shared: &Shared, wakes: &mut WakeList, id: NodeId, node: &Node) {
         let entry = node.entry().map(EntryId::from_index);
         match (node.drained(), entry) {
             (Drained::Place(deadline), Some(entry)) => self.wheel.reset(entry, deadline),
@@ -128,6 +173,12 @@ impl Core {
                 self.wheel.remove(entry);
             }
             (Drained::Unlink, None) => {}
+            (Drained::Retired(taken), entry) => {
+                if let Some(entry) = entry {
+                    self.wheel.remove(entry);
+                }
+                retire(shared, wakes, id, taken);
+            }
             (Drained::Free, entry) => {
                 debug_assert!(
                     entry.is_none(),
@@ -137,4 +188,12 @@ impl Core {
             }
         }
     }
+}
+
+/// Sees to a kept waker that nobody came back for.
+fn retire(shared: &Shared, wakes: &mut WakeList, id: NodeId, taken: Taken) {
+    if taken.free {
+        shared.pool().put_back(id);
+    }
+    wakes.retire(taken.waker);
 }

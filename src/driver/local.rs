@@ -3,8 +3,10 @@
 #![forbid(unsafe_code)]
 
 use core::cell::RefCell;
+use core::task::Waker;
 
 use crate::driver::runtime::Driver;
+use crate::driver::wake_list::run_foreign;
 use crate::primitive::counter::{AtomicU32, Ordering};
 use crate::sync::pool::Cache;
 
@@ -38,11 +40,17 @@ struct Locals(Vec<Local>);
 pub(crate) fn with<R>(driver: &'static Driver, f: impl FnOnce(&mut Local) -> R) -> R {
     // `f` can only be moved into one of the two ways.
     let mut f = Some(f);
+    let mut retired = None;
     let done = LOCALS.try_with(|locals| {
         let mut locals = locals.try_borrow_mut().ok()?;
-        let local = locals.of(driver);
-        f.take().map(|f| f(local))
+        if !locals.is_first(driver) {
+            retired = locals.bring_to_front(driver);
+        }
+        f.take().map(|f| f(&mut locals.0[0]))
     });
+    if let Some(waker) = retired {
+        run_foreign(|| drop(waker));
+    }
     match (done, f) {
         (Ok(Some(result)), _) => result,
         (_, Some(f)) => without(driver, f),
@@ -60,32 +68,32 @@ fn without<R>(driver: &'static Driver, f: impl FnOnce(&mut Local) -> R) -> R {
 
 impl Locals {
     #[inline]
-    fn of(&mut self, driver: &'static Driver) -> &mut Local {
+    fn is_first(&self, driver: &'static Driver) -> bool {
         let first = self.0.first();
-        if !first.is_some_and(|local| core::ptr::eq(local.driver, driver)) {
-            self.bring_to_front(driver);
-        }
-        &mut self.0[0]
+        first.is_some_and(|local| core::ptr::eq(local.driver, driver))
     }
 
+    /// Gives the waker that the thread kept for a timer for which it keeps nothing any more.
     #[cold]
-    fn bring_to_front(&mut self, driver: &'static Driver) {
+    fn bring_to_front(&mut self, driver: &'static Driver) -> Option<Waker> {
         let known = self
             .0
             .iter()
             .position(|local| core::ptr::eq(local.driver, driver));
+        let mut retired = None;
         let local = match known {
             Some(place) => self.0.remove(place),
             None => {
                 if self.0.len() == TIMERS
                     && let Some(mut oldest) = self.0.pop()
                 {
-                    oldest.flush();
+                    retired = oldest.take_all();
                 }
                 Local::new(driver)
             }
         };
         self.0.insert(0, local);
+        retired
     }
 }
 
@@ -110,7 +118,13 @@ impl Local {
         }
     }
 
+    /// Gives the nodes back. The waker that was kept is the caller's to drop.
+    fn take_all(&mut self) -> Option<Waker> {
+        self.driver.shared().flush(&mut self.cache)
+    }
+
     fn flush(&mut self) {
-        self.driver.shared().pool().flush(&mut self.cache);
+        let waker = self.take_all();
+        run_foreign(|| drop(waker));
     }
 }

@@ -3,18 +3,27 @@
 #![forbid(unsafe_code)]
 
 use core::cell::Cell;
+use core::future::Future;
+use core::pin::Pin;
+use core::task::{Context, Poll};
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use tokio::runtime::Handle;
 
 use crate::clock;
+use crate::driver::alarm::Kind;
+use crate::driver::keeper::Keeper;
 use crate::driver::runtime::{self, Config, Driver, DriverRef};
 use crate::error::TimerError;
-use crate::primitive::{Mutex, OnceLock};
+use crate::primitive::counter::{AtomicU32, Ordering};
+use crate::primitive::{Arc, Mutex, OnceLock};
+use crate::tick::Tick;
 
 /// The default timers, by the id of their runtime.
-static TIMERS: Mutex<BTreeMap<u64, DriverRef>> = Mutex::new(BTreeMap::new());
+static TIMERS: Mutex<BTreeMap<u64, Default>> = Mutex::new(BTreeMap::new());
+/// How often a runtime was given another default timer, which threads may not have heard of.
+static CHANGES: AtomicU32 = AtomicU32::new(0);
 /// All drivers there are. Most processes have few runtimes at a time.
 static FIRST: [OnceLock<&'static Driver>; 64] = [const { OnceLock::new() }; 64];
 /// Those beyond the first.
@@ -25,7 +34,23 @@ static SPARE: Mutex<Vec<&'static Driver>> = Mutex::new(Vec::new());
 thread_local! {
     /// The runtime this thread asked for last. One task can see several runtimes, and a thread
     /// many, so the id is compared each time.
-    static LATEST: Cell<Option<(u64, DriverRef)>> = const { Cell::new(None) };
+    static LATEST: Cell<Option<Latest>> = const { Cell::new(None) };
+}
+
+/// What a thread remembers.
+#[derive(Clone, Copy)]
+struct Latest {
+    id: u64,
+    timer: DriverRef,
+    /// The count of [`CHANGES`] at that time.
+    changes: u32,
+}
+
+/// The timer that the free functions use in one runtime.
+pub(super) struct Default {
+    timer: DriverRef,
+    /// A timer with a thread of its own is kept as if by a handle.
+    _keeper: Option<Arc<Keeper>>,
 }
 
 /// The timer of the current runtime, made on first use.
@@ -41,6 +66,19 @@ pub(crate) fn current() -> DriverRef {
         Some(timer) => timer,
         None => find(&handle, id),
     }
+}
+
+/// As [`current`], and the time that a delay which begins now is counted from.
+#[inline]
+#[track_caller]
+pub(crate) fn current_and_time() -> (DriverRef, Tick) {
+    let handle = Handle::current();
+    let id = clock::runtime_id(&handle);
+    let timer = match latest(id) {
+        Some(timer) => timer,
+        None => find(&handle, id),
+    };
+    (timer, timer.driver.start_in(id))
 }
 
 /// As [`current`], with an error instead of the panic.
@@ -65,15 +103,69 @@ pub(crate) fn open(handle: &Handle, config: Config) -> Result<DriverRef, TimerEr
         .map_err(|_| TimerError::TimeDisabled)
 }
 
+/// Makes `timer` the default one of the runtime of `handle`.
+///
+/// # Errors
+///
+/// [`TimerError::Closed`] if it is closed.
+pub(crate) fn make_default(handle: &Handle, timer: DriverRef) -> Result<(), TimerError> {
+    let id = clock::runtime_id(handle);
+    let chosen = Default {
+        timer,
+        _keeper: timer.keeper(),
+    };
+    let mut timers = TIMERS.lock();
+    // Whoever closes it has it forgotten afterwards.
+    if timer.is_closed() {
+        return Err(TimerError::Closed);
+    }
+    let before = timers.insert(id, chosen);
+    drop(timers);
+    drop(before);
+    // ORDERING: what happens after this call sees it; at the same time either timer will do.
+    CHANGES.fetch_add(1, Ordering::Relaxed);
+    // The timer may outlive the runtime.
+    handle.spawn(Tenant { id, timer });
+    Ok(())
+}
+
+/// A task that waits for ever; its drop tells that the runtime needs no default timer any more.
+struct Tenant {
+    id: u64,
+    timer: DriverRef,
+}
+
+impl Future for Tenant {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
+        Poll::Pending
+    }
+}
+
+impl Drop for Tenant {
+    fn drop(&mut self) {
+        let mut timers = TIMERS.lock();
+        let mine = timers.get(&self.id).map(|found| found.timer) == Some(self.timer);
+        let forgotten = if mine { timers.remove(&self.id) } else { None };
+        drop(timers);
+        drop(forgotten);
+    }
+}
+
+#[inline]
 fn latest(id: u64) -> Option<DriverRef> {
-    let (of, timer) = LATEST.try_with(Cell::get).ok().flatten()?;
-    (of == id && !timer.is_closed()).then_some(timer)
+    let latest = LATEST.try_with(Cell::get).ok().flatten()?;
+    let known = latest.id == id && latest.changes == CHANGES.load(Ordering::Relaxed);
+    (known && !latest.timer.is_closed()).then_some(latest.timer)
 }
 
 #[cold]
 #[track_caller]
 fn find(handle: &Handle, id: u64) -> DriverRef {
-    let known = TIMERS.lock().get(&id).copied();
+    // Before the look at what may change.
+    let changes = CHANGES.load(Ordering::Relaxed);
+    let known = TIMERS.lock().get(&id).map(|found| found.timer);
     let timer = match known {
         Some(timer) if !timer.is_closed() => timer,
         _ => {
@@ -83,14 +175,15 @@ fn find(handle: &Handle, id: u64) -> DriverRef {
         }
     };
     // A thread that is ending looks it up each time.
-    let _ = LATEST.try_with(|latest| latest.set(Some((id, timer))));
+    let found = Latest { id, timer, changes };
+    let _ = LATEST.try_with(|latest| latest.set(Some(found)));
     timer
 }
 
 /// Registers a new timer, unless another thread was faster.
 fn keep(id: u64, opened: DriverRef) -> DriverRef {
     let mut timers = TIMERS.lock();
-    match timers.get(&id).copied() {
+    match timers.get(&id).map(|found| found.timer) {
         Some(first) if !first.is_closed() => {
             drop(timers);
             opened.close();
@@ -100,6 +193,10 @@ fn keep(id: u64, opened: DriverRef) -> DriverRef {
             // A runtime that is shutting down has closed it already: then there is no use in
             // keeping it, and its driver may soon be another's.
             if !opened.is_closed() {
+                let opened = Default {
+                    timer: opened,
+                    _keeper: None,
+                };
                 timers.insert(id, opened);
             }
             opened
@@ -107,9 +204,12 @@ fn keep(id: u64, opened: DriverRef) -> DriverRef {
     }
 }
 
-/// Removes a timer that is closed.
-pub(super) fn forget(timer: DriverRef) {
-    TIMERS.lock().retain(|_, known| *known != timer);
+/// Removes a timer that is closed; what was kept for it is to be dropped by the caller.
+pub(super) fn forget(timer: DriverRef) -> Vec<Default> {
+    let mut timers = TIMERS.lock();
+    let of_it = |(id, known): (&u64, &Default)| (known.timer == timer).then_some(*id);
+    let ids: Vec<u64> = timers.iter().filter_map(of_it).collect();
+    ids.iter().filter_map(|id| timers.remove(id)).collect()
 }
 
 /// Takes back a driver that nobody turns any more.
@@ -117,10 +217,14 @@ pub(super) fn recycle(driver: &'static Driver) {
     SPARE.lock().push(driver);
 }
 
-/// A closed driver for a new runtime.
-pub(super) fn spare() -> &'static Driver {
-    let spare = SPARE.lock().pop();
-    spare.unwrap_or_else(add)
+/// A closed driver of this kind, which is the caller's to open.
+pub(super) fn spare(kind: Kind) -> &'static Driver {
+    let spare = {
+        let mut spares = SPARE.lock();
+        let place = spares.iter().rposition(|driver| driver.kind() == kind);
+        place.map(|place| spares.swap_remove(place))
+    };
+    spare.unwrap_or_else(|| add(kind))
 }
 
 /// The driver with this index.
@@ -138,12 +242,12 @@ fn driver_beyond(index: u32) -> &'static Driver {
 }
 
 /// Makes a driver, which lives for ever.
-fn add() -> &'static Driver {
+fn add(kind: Kind) -> &'static Driver {
     let mut more = MORE.lock();
     let place = FIRST.iter().position(|first| first.get().is_none());
     let index = place.unwrap_or(FIRST.len() + more.len());
     let index = u32::try_from(index).expect("there is memory for less than four billion drivers");
-    let driver: &'static Driver = Box::leak(Box::new(Driver::new(index)));
+    let driver: &'static Driver = Box::leak(Box::new(Driver::new(index, kind)));
     match place {
         Some(place) => {
             FIRST[place].get_or_init(|| driver);

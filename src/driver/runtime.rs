@@ -1,22 +1,29 @@
-//! The driver of one Tokio runtime.
+//! The driver: a wheel, its users' side, its alarm and its clock.
 
 #![forbid(unsafe_code)]
 
 use core::cell::Cell;
 use core::fmt;
 use core::task::Waker;
+use core::time::Duration;
 
 use tokio::runtime::{Handle, RuntimeFlavor};
+use tokio::task::AbortHandle;
 
 use crate::clock;
+use crate::driver::alarm::{Alarm, Kind};
 use crate::driver::core::Core;
-use crate::driver::local;
+use crate::driver::keeper::Keeper;
+use crate::driver::local::{self, Local};
+use crate::driver::nesting;
 use crate::driver::parker::{Guard, Parker};
 use crate::driver::registry;
 use crate::driver::shared::{Armed, How, Refused, Shared};
 use crate::driver::turn::{self, Seat};
 use crate::driver::wake_list::run_foreign;
-use crate::primitive::{AtomicU32, AtomicU64, Mutex, Ordering};
+use crate::error::TimerError;
+use crate::primitive::{Arc, AtomicU32, AtomicU64, Mutex, Ordering, Weak};
+use crate::sync::node::Next;
 use crate::sync::pool::NodeId;
 use crate::sync::turn_lock::TurnLock;
 use crate::tick::Tick;
@@ -31,19 +38,63 @@ const SHARDS: usize = 8;
 pub(crate) struct Config {
     /// Unlink cancelled timers at once.
     pub(crate) exact_cancel: bool,
+    /// Release the waker of a cancelled timer at once.
+    pub(crate) release_wakers: bool,
+    /// Wake at multiples of this alone; zero is off.
+    pub(crate) coalesce: Duration,
 }
+
+/// Unlink cancelled timers at once.
+const EXACT: u32 = 1;
+/// Release the waker of a cancelled timer at once.
+const RELEASE: u32 = 1 << 1;
+
+impl Config {
+    fn bits(self) -> u32 {
+        let mut bits = 0;
+        if self.exact_cancel {
+            bits |= EXACT;
+        }
+        if self.release_wakers {
+            bits |= RELEASE;
+        }
+        bits
+    }
+}
+
+/// Set in a [`label`](Driver::label) if deadlines are coalesced. Two lower bits are the user's.
+pub(crate) const COALESCES: u32 = 1 << 2;
+/// Where the index begins in a label.
+const INDEX: u32 = 3;
 
 /// A wheel, its users' side and its alarm; lives for ever, serves one runtime after another.
 pub(crate) struct Driver {
-    /// Which driver of this process it is.
-    index: u32,
+    /// Which driver of this process it is, and whether it coalesces.
+    label: AtomicU32,
+    kind: Kind,
     shared: Shared,
-    lock: TurnLock<Seat<Parker>>,
-    exact_cancel: AtomicU32,
-    /// Whose clock is read: 0 is the system's, everything else a runtime that may pause its own.
+    lock: TurnLock<Seat<Alarm>>,
+    /// What to do with a cancelled timer: the bits above.
+    cancel: AtomicU32,
+    /// Whose clock is read: the system's, the manual one below, or that of a runtime which may
+    /// pause its own.
     clock: AtomicU64,
-    /// For reading that clock from outside of its runtime.
-    handle: Mutex<Option<Handle>>,
+    /// The manual clock.
+    time: AtomicU64,
+    /// What deadlines are multiples of, in ticks, if they are coalesced.
+    grid: AtomicU64,
+    home: Mutex<Home>,
+}
+
+/// What a driver has of the runtime or the thread that it belongs to.
+#[derive(Debug, Default)]
+struct Home {
+    /// For spawning work on that runtime, and for reading its clock from outside of it.
+    handle: Option<Handle>,
+    /// Ends the guard task.
+    guard: Option<AbortHandle>,
+    /// What the handles of a timer with a thread share.
+    keeper: Weak<Keeper>,
 }
 
 impl fmt::Debug for Driver {
@@ -57,17 +108,24 @@ impl fmt::Debug for Driver {
 
 impl Driver {
     /// A closed driver.
-    pub(super) fn new(index: u32) -> Self {
+    pub(super) fn new(index: u32, kind: Kind) -> Self {
+        let clock = match kind {
+            Kind::Runtime | Kind::Thread => clock::SYSTEM,
+            Kind::Manual => clock::MANUAL,
+        };
         Self {
-            index,
+            label: AtomicU32::new(index << INDEX),
+            kind,
             shared: Shared::new(SHARDS),
             lock: TurnLock::new(Seat {
                 core: Core::new(Tick::ZERO),
                 park: None,
             }),
-            exact_cancel: AtomicU32::new(0),
-            clock: AtomicU64::new(0),
-            handle: Mutex::new(None),
+            cancel: AtomicU32::new(0),
+            clock: AtomicU64::new(clock),
+            time: AtomicU64::new(0),
+            grid: AtomicU64::new(0),
+            home: Mutex::new(Home::default()),
         }
     }
 
@@ -81,43 +139,70 @@ impl Driver {
         let context = handle.enter();
         // First of all, because it panics if there are no timers.
         let sleep = tokio::time::sleep_until(clock::instant_of(Tick::MAX));
-        let driver = registry::spare();
+        let driver = registry::spare(Kind::Runtime);
         let id = match handle.runtime_flavor() {
             RuntimeFlavor::CurrentThread => clock::runtime_id(handle),
             // Tokio pauses the clock of current-thread runtimes only.
-            _ => 0,
+            _ => clock::SYSTEM,
         };
         driver.clock.store(id, Ordering::Release);
-        if id != 0 {
-            *driver.handle.lock() = Some(handle.clone());
-        }
-        driver
-            .exact_cancel
-            .store(u32::from(config.exact_cancel), Ordering::Release);
-        let timer = DriverRef {
-            driver,
-            generation: driver.shared.generation(),
-        };
-        turn::open(
-            &driver.shared,
-            &driver.lock,
-            Core::new(clock::context_now()),
-            Parker::new(driver, sleep),
-        );
+        driver.home.lock().handle = Some(handle.clone());
+        let alarm = Alarm::Runtime(Parker::new(driver, sleep));
+        let timer = driver.begin(config, clock::context_now(), alarm);
         drop(context);
         // A runtime that is shutting down drops the guard at once, and so closes the timer.
-        handle.spawn(Guard::new(timer));
+        let guard = handle.spawn(Guard::new(timer)).abort_handle();
+        let mut home = driver.home.lock();
+        // `close` retires the generation before it takes the guard from there.
+        if timer.is_closed() {
+            drop(home);
+            guard.abort();
+        } else {
+            home.guard = Some(guard);
+        }
         timer
+    }
+
+    /// Opens a closed driver of the caller's on a wheel that begins at `now`.
+    pub(super) fn begin(&'static self, config: Config, now: Tick, alarm: Alarm) -> DriverRef {
+        let generation = self.shared.generation();
+        self.cancel.store(config.bits(), Ordering::Release);
+        let grid = Tick::ZERO.after(config.coalesce).count();
+        self.grid.store(grid, Ordering::Release);
+        let coalesces = if grid > 1 { COALESCES } else { 0 };
+        let index = self.label.load(Ordering::Relaxed) >> INDEX << INDEX;
+        self.label.store(index | coalesces, Ordering::Release);
+        turn::open(&self.shared, &self.lock, Core::new(now), alarm);
+        DriverRef {
+            driver: self,
+            generation,
+        }
+    }
+
+    pub(super) const fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    pub(super) fn set_keeper(&self, keeper: &Arc<Keeper>) {
+        self.home.lock().keeper = Arc::downgrade(keeper);
+    }
+
+    /// From now on a cancelled timer leaves the wheel at once.
+    pub(super) fn set_exact(&self) {
+        self.cancel.store(EXACT, Ordering::Release);
     }
 
     /// Whether an alarm for nothing may not stay: it would show as a step of a paused clock.
     pub(super) fn is_exact(&self) -> bool {
-        self.exact_cancel.load(Ordering::Relaxed) != 0
+        self.cancel.load(Ordering::Relaxed) & EXACT != 0
     }
 
     /// A Tokio sleep that is not armed, for a runtime that may pause its clock.
     pub(super) fn unarmed_sleep(&self) -> Option<tokio::time::Sleep> {
-        let handle = self.handle.lock().clone()?;
+        if self.clock.load(Ordering::Relaxed) == clock::SYSTEM {
+            return None;
+        }
+        let handle = self.home.lock().handle.clone()?;
         clock::may_enter().then(|| {
             let _context = handle.enter();
             tokio::time::sleep_until(clock::instant_of(Tick::MAX))
@@ -126,7 +211,15 @@ impl Driver {
 
     /// Turns the wheel, or leaves a note for the thread that does.
     pub(super) fn turn(&'static self) {
-        turn::turn(&self.shared, &self.lock);
+        let Some(inside) = nesting::enter(self.index()) else {
+            return;
+        };
+        turn::turn(&self.shared, &self.lock, || inside.take_note());
+    }
+
+    /// Whether this call is made by a waker that a turn of this thread runs.
+    pub(super) fn is_turning_here(&self) -> bool {
+        nesting::is_inside(self.index())
     }
 
     /// Notes that the alarm has gone off, and turns.
@@ -135,10 +228,29 @@ impl Driver {
         self.turn();
     }
 
-    /// Which driver of this process it is: [`registry::driver`] finds it by this.
+    /// Which driver of this process it is.
+    fn index(&self) -> u32 {
+        self.label() >> INDEX
+    }
+
+    /// Which driver of this process it is, for [`DriverRef::of_label`], and whether it
+    /// [`COALESCES`].
     #[inline]
-    pub(crate) fn index(&self) -> u32 {
-        self.index
+    pub(crate) fn label(&self) -> u32 {
+        // ORDERING: it changes only while the driver is closed, and who has a timer of a generation
+        // comes after that generation was opened.
+        self.label.load(Ordering::Relaxed)
+    }
+
+    /// The time of the manual clock.
+    #[inline]
+    pub(super) fn time(&self) -> Tick {
+        Tick::new(self.time.load(Ordering::Acquire))
+    }
+
+    /// Moves the manual clock. Under the turn lock, or while the driver is closed.
+    pub(super) fn set_time(&self, now: Tick) {
+        self.time.store(now.count(), Ordering::Release);
     }
 
     #[inline]
@@ -163,10 +275,29 @@ impl Driver {
             .unwrap_or_else(|| self.shared.elapsed().max(clock::system_now()))
     }
 
+    /// As [`start`](Self::start), for a thread that is in the runtime with this number.
+    #[inline]
+    pub(super) fn start_in(&self, runtime: u64) -> Tick {
+        match self.clock.load(Ordering::Relaxed) {
+            clock::SYSTEM => clock::system_now(),
+            own if own == runtime => clock::context_now(),
+            _ => self.start(),
+        }
+    }
+
     #[inline]
     fn known_now(&self) -> Option<Tick> {
         match self.clock.load(Ordering::Relaxed) {
-            0 => Some(clock::system_now()),
+            clock::SYSTEM => Some(clock::system_now()),
+            other => self.now_of(other),
+        }
+    }
+
+    /// The time of a clock that may stand still. Kept out of the way of the one that does not.
+    #[inline(never)]
+    fn now_of(&self, clock: u64) -> Option<Tick> {
+        match clock {
+            clock::MANUAL => Some(self.time()),
             id if clock::context() == Some(id) => Some(clock::context_now()),
             _ => self.now_from_outside(),
         }
@@ -174,7 +305,7 @@ impl Driver {
 
     #[cold]
     fn now_from_outside(&self) -> Option<Tick> {
-        let handle = self.handle.lock().clone()?;
+        let handle = self.home.lock().handle.clone()?;
         clock::may_enter().then(|| {
             let _context = handle.enter();
             clock::context_now()
@@ -196,6 +327,52 @@ impl PartialEq for DriverRef {
 }
 
 impl DriverRef {
+    /// The driver with this [`label`](Driver::label), whose lowest bits do not matter.
+    #[inline]
+    pub(crate) fn of_label(label: u32, generation: u32) -> Self {
+        Self {
+            driver: registry::driver(label >> INDEX),
+            generation,
+        }
+    }
+
+    /// The tick at which a timer of `deadline` is to fire, on a driver that coalesces.
+    #[cold]
+    pub(crate) fn coalesced(self, deadline: Tick) -> Tick {
+        let grid = self.driver.grid.load(Ordering::Relaxed).max(1);
+        let multiple = deadline.count().div_ceil(grid).checked_mul(grid);
+        multiple.map_or(Tick::MAX, Tick::new)
+    }
+
+    /// What a timer with a thread of its own is kept by.
+    pub(crate) fn keeper(self) -> Option<Arc<Keeper>> {
+        if self.driver.kind != Kind::Thread {
+            return None;
+        }
+        let keeper = self.driver.home.lock().keeper.upgrade()?;
+        (keeper.timer == self).then_some(keeper)
+    }
+
+    /// Why a closed timer is closed.
+    pub(crate) fn closed_text(self) -> &'static str {
+        match self.driver.kind {
+            Kind::Runtime => TimerError::Closed.text(),
+            Kind::Thread => "this timer was closed, or its last handle was dropped",
+            Kind::Manual => "this timer was closed, or the last handle of its clock was dropped",
+        }
+    }
+
+    /// What was due by this time had completed when this timer was closed.
+    pub(crate) fn end(self) -> Tick {
+        self.driver.shared.end(self.generation)
+    }
+
+    /// Lends the wheel; the caller turns afterwards. `None` if this timer is closed.
+    pub(super) fn inspect<R>(self, look: impl FnOnce(&mut Core) -> R) -> Option<R> {
+        let Self { driver, generation } = self;
+        turn::inspect(&driver.shared, &driver.lock, generation, look)
+    }
+
     /// Whether the runtime has ended, or the timer was closed.
     #[inline]
     pub(crate) fn is_closed(self) -> bool {
@@ -217,7 +394,7 @@ impl DriverRef {
     /// Whether this is the clock of a runtime that may pause and advance it.
     #[inline]
     pub(crate) fn clock_may_jump(self) -> bool {
-        self.driver.clock.load(Ordering::Relaxed) != 0
+        self.driver.clock.load(Ordering::Relaxed) != clock::SYSTEM
     }
 
     /// The time of the latest turn: nothing with a later deadline has fired.
@@ -238,35 +415,64 @@ impl DriverRef {
         self.driver.turn();
     }
 
+    /// Whether work of this timer runs on the timer's own runtime.
+    #[inline]
+    pub(crate) fn has_runtime(self) -> bool {
+        self.driver.kind == Kind::Runtime
+    }
+
+    /// The runtime of this timer, unless that has ended.
+    pub(crate) fn runtime(self) -> Option<Handle> {
+        let handle = self.driver.home.lock().handle.clone()?;
+        // It may be that of the next generation, which came only after this one was retired.
+        (!self.is_closed()).then_some(handle)
+    }
+
     /// Arms a timer; `None` if this timer is closed. Tells as well whether a turn was run for it,
     /// which may have fired it.
     #[inline]
     pub(crate) fn arm(self, deadline: Tick, waker: &Waker) -> Option<(NodeId, bool)> {
+        let mut next = Next::Settled;
+        let kept = local::with(self.driver, |local| {
+            let (node, wanted) = self
+                .driver
+                .shared
+                .rearm(&mut local.cache, deadline, waker)?;
+            next = wanted;
+            Some(node)
+        });
+        match kept {
+            Some(node) if next == Next::Settled && !self.is_closed() => Some((node, false)),
+            Some(node) => self.follow_up(node, deadline, next),
+            None => self.arm_new(deadline, waker),
+        }
+    }
+
+    #[cold]
+    fn follow_up(self, node: NodeId, deadline: Tick, next: Next) -> Option<(NodeId, bool)> {
+        let armed = local::with(self.driver, |local| {
+            let Local { cache, shard, .. } = local;
+            let shared = &self.driver.shared;
+            shared.follow_up(cache, *shard, self.generation, node, deadline, next)
+        });
+        self.finish(armed.map(|Armed { node, how }| (node, how == How::Ring)))
+    }
+
+    fn arm_new(self, deadline: Tick, waker: &Waker) -> Option<(NodeId, bool)> {
         // The user's code: before anything is borrowed or changed.
         let waker = waker.clone();
-        let armed = local::with(self.driver, |local| {
-            let mut armed = self.driver.shared.arm(
-                &mut local.cache,
-                local.shard,
-                self.generation,
-                deadline,
-                waker,
-            )?;
-            if armed.how == How::Pushed {
-                local.pushes = local.pushes.wrapping_add(1);
-                if local.pushes.is_multiple_of(PUSHES) {
-                    armed.how = How::Ring;
-                }
-            }
-            Ok(armed)
-        });
+        let armed = self.arm_quietly(deadline, waker);
+        self.finish(armed)
+    }
+
+    #[inline]
+    fn finish(self, armed: Result<(NodeId, bool), Refused>) -> Option<(NodeId, bool)> {
         match armed {
-            Ok(Armed { node, how }) => {
-                let turned = how == How::Ring;
-                if turned {
+            Ok((node, turn)) => {
+                if turn {
                     self.turn();
                 }
-                Some((node, turned))
+                Some((node, turn))
             }
             Err(Refused { waker, ring }) => {
                 if ring {
@@ -278,51 +484,102 @@ impl DriverRef {
         }
     }
 
+    /// As [`arm`](Self::arm), for callers that hold a lock: tells whether the wheel has to be
+    /// turned, which is left to them. Here and in the next two no foreign code runs.
+    #[inline]
+    pub(crate) fn arm_quietly(
+        self,
+        deadline: Tick,
+        waker: Waker,
+    ) -> Result<(NodeId, bool), Refused> {
+        let armed = local::with(self.driver, |local| {
+            let Local { cache, shard, .. } = local;
+            let shared = &self.driver.shared;
+            let mut armed = shared.arm(cache, *shard, self.generation, deadline, waker)?;
+            if armed.how == How::Pushed {
+                local.pushes = local.pushes.wrapping_add(1);
+                if local.pushes.is_multiple_of(PUSHES) {
+                    armed.how = How::Ring;
+                }
+            }
+            Ok(armed)
+        });
+        armed.map(|Armed { node, how }| (node, how == How::Ring))
+    }
+
     /// Moves the deadline of an armed timer.
     pub(crate) fn reset(self, node: NodeId, old: Tick, new: Tick) {
-        let turn = local::with(self.driver, |local| {
-            self.driver.shared.reset(local.shard, node, old, new)
-        });
-        if turn {
+        if self.reset_quietly(node, old, new) {
             self.turn();
         }
+    }
+
+    /// As [`reset`](Self::reset); tells whether the caller has to turn the wheel.
+    pub(crate) fn reset_quietly(self, node: NodeId, old: Tick, new: Tick) -> bool {
+        local::with(self.driver, |local| {
+            self.driver.shared.reset(local.shard, node, old, new)
+        })
     }
 
     /// Ends a timer, whether it has fired or not, and drops its waker.
     #[inline]
     pub(crate) fn cancel(self, node: NodeId) {
+        match self.driver.cancel.load(Ordering::Relaxed) {
+            0 => self.cancel_and_keep(node),
+            _ => {
+                let (waker, turn) = self.cancel_quietly(node);
+                if turn {
+                    self.turn();
+                }
+                drop(waker);
+            }
+        }
+    }
+
+    #[inline]
+    fn cancel_and_keep(self, node: NodeId) {
+        let waker = local::with(self.driver, |local| {
+            self.driver.shared.cancel_and_keep(&mut local.cache, node)
+        });
+        drop(waker);
+    }
+
+    /// As [`cancel`](Self::cancel); gives back the waker if it had not fired, and tells whether the
+    /// caller has to turn the wheel.
+    #[inline]
+    pub(crate) fn cancel_quietly(self, node: NodeId) -> (Option<Waker>, bool) {
         if self.driver.is_exact() {
             return self.cancel_exactly(node);
         }
         let waker = local::with(self.driver, |local| {
             self.driver.shared.cancel(&mut local.cache, node)
         });
-        drop(waker);
+        (waker, false)
     }
 
     #[cold]
-    fn cancel_exactly(self, node: NodeId) {
-        let (waker, turn) = local::with(self.driver, |local| {
+    fn cancel_exactly(self, node: NodeId) -> (Option<Waker>, bool) {
+        local::with(self.driver, |local| {
             self.driver
                 .shared
                 .cancel_exactly(&mut local.cache, local.shard, node)
-        });
-        if turn {
-            self.turn();
-        }
-        drop(waker);
+        })
     }
 
     /// Ends this generation: everything pending is woken and finds the timer closed.
     pub(crate) fn close(self) {
         let Self { driver, generation } = self;
-        let Some(parker) = turn::close(&driver.shared, &driver.lock, generation) else {
+        let Some(alarm) = turn::close(&driver.shared, &driver.lock, generation) else {
             return;
         };
-        registry::forget(self);
-        let handle = driver.handle.lock().take();
+        let kept = registry::forget(self);
+        let Home { handle, guard, .. } = core::mem::take(&mut *driver.home.lock());
         // Dropping the last handle of a runtime may run the user's code.
-        run_foreign(|| drop((parker, handle)));
+        run_foreign(|| drop((alarm, kept, handle)));
+        if let Some(guard) = guard {
+            // Its drop finds the timer closed.
+            run_foreign(|| guard.abort());
+        }
         registry::recycle(driver);
         announce("timer closed", generation);
     }

@@ -58,6 +58,7 @@ pub struct Shared {
     bell: CachePadded<Doorbell>,
     elapsed: AtomicU64,
     generation: AtomicU32,
+    end: AtomicU64,
 }
 
 impl Shared {
@@ -69,6 +70,7 @@ impl Shared {
             bell: CachePadded(Doorbell::new()),
             elapsed: AtomicU64::new(0),
             generation: AtomicU32::new(0),
+            end: AtomicU64::new(0),
         };
         for shard in &shared.shards {
             shard.0.close(shared.pool.pages()).for_each(drop);
@@ -86,6 +88,13 @@ impl Shared {
     #[inline]
     pub fn find(&self, index: u32) -> NodeId {
         self.pool.pages().find(index)
+    }
+
+    /// How many timers wait. Looks at every node there is.
+    #[allow(dead_code, reason = "not asked by models")]
+    pub fn armed(&self) -> usize {
+        let nodes = (0..self.pool.nodes()).map(|index| self.find(index).node());
+        nodes.filter(|node| node.waits_until().is_some()).count()
     }
 
     /// The inboxes of this timer.
@@ -111,6 +120,25 @@ impl Shared {
     pub fn publish_elapsed(&self, now: Tick) {
         // ORDERING: the release that sets FIRED publishes it.
         self.elapsed.store(now.count(), Ordering::Relaxed);
+    }
+
+    /// Publishes the time at which the current generation ends. For the turn only, before it
+    /// retires that generation.
+    pub fn publish_end(&self, end: Tick) {
+        // ORDERING: `retire_generation` publishes it.
+        self.end.store(end.count(), Ordering::Relaxed);
+    }
+
+    /// What was due by this time had completed when `generation`, which has ended, did. The origin
+    /// if that is not known any more.
+    pub fn end(&self, generation: u32) -> Tick {
+        // Read in this order: a generation that ends in between is noticed.
+        let end = self.end.load(Ordering::Acquire);
+        if self.generation() == generation.wrapping_add(1) {
+            Tick::new(end)
+        } else {
+            Tick::ZERO
+        }
     }
 
     /// The generation that is open now, or was open last.
@@ -159,8 +187,45 @@ impl Shared {
         waker: Waker,
     ) -> Result<Armed, Refused> {
         let id = self.pool.take(cache, deadline);
+        let next = id.node().arm(deadline, waker);
+        self.follow_up(cache, shard, generation, id, deadline, next)
+    }
+
+    /// Arms a timer on the node that keeps this very waker, if there is one and its place is early
+    /// enough. The caller goes on with [`follow_up`](Self::follow_up).
+    #[inline]
+    pub fn rearm(
+        &self,
+        cache: &mut Cache,
+        deadline: Tick,
+        waker: &Waker,
+    ) -> Option<(NodeId, Next)> {
+        let id = cache.kept()?;
         let node = id.node();
-        let next = node.arm(deadline, waker);
+        if !node.will_wake(waker) || !node.fits(deadline) {
+            return None;
+        }
+        let next = node.rearm(deadline)?;
+        cache.take_kept();
+        Some((id, next))
+    }
+
+    /// Does what the arming of a node asks for.
+    ///
+    /// # Errors
+    ///
+    /// [`Refused`] if the generation has ended.
+    #[inline]
+    pub fn follow_up(
+        &self,
+        cache: &mut Cache,
+        shard: usize,
+        generation: u32,
+        id: NodeId,
+        deadline: Tick,
+        next: Next,
+    ) -> Result<Armed, Refused> {
+        let node = id.node();
         let Ok(ring) = self.follow(shard, id, node, deadline, next) else {
             return self.undo(cache, id, node);
         };
@@ -198,12 +263,42 @@ impl Shared {
     /// Ends a timer and gives back its waker, if it had not fired.
     #[inline]
     pub fn cancel(&self, cache: &mut Cache, id: NodeId) -> Option<Waker> {
-        match id.node().cancel() {
+        self.put(cache, id, id.node().cancel())
+    }
+
+    /// Ends a timer and keeps its waker in the cache, for [`rearm`](Self::rearm). Gives back a
+    /// waker that is kept no longer.
+    #[inline]
+    pub fn cancel_and_keep(&self, cache: &mut Cache, id: NodeId) -> Option<Waker> {
+        if !cache.wants_kept() {
+            return self.cancel(cache, id);
+        }
+        match id.node().cancel_and_keep() {
+            Cancelled::Kept => {
+                let unused = cache.keep(id)?;
+                self.put(cache, unused, unused.node().release())
+            }
+            ended => self.put(cache, id, ended),
+        }
+    }
+
+    /// Empties a cache. Gives back the waker that it kept.
+    pub fn flush(&self, cache: &mut Cache) -> Option<Waker> {
+        let waker = cache
+            .take_kept()
+            .and_then(|id| self.put(cache, id, id.node().release()));
+        self.pool.flush(cache);
+        waker
+    }
+
+    #[inline]
+    fn put(&self, cache: &mut Cache, id: NodeId, ended: Cancelled) -> Option<Waker> {
+        match ended {
             Cancelled::Owned(waker) => {
                 self.pool.put(cache, id);
                 waker
             }
-            Cancelled::Abandoned => None,
+            Cancelled::Kept | Cancelled::Abandoned => None,
         }
     }
 

@@ -11,8 +11,9 @@
 //!     └─ pushed meanwhile, or a note was left ◄── publish, park, arm ─► unlock, wake
 //! ```
 //!
-//! Wakers run only while the lock is not held. The loop is capped: a thread that is caught in it
-//! by busy pushers arms the alarm for a moment later and leaves.
+//! Wakers run only while the lock is not held. One that asks for a turn of the same timer leaves a
+//! note as well, and its own thread answers it (`noted`). The loop is capped: a thread that is
+//! caught in it by busy pushers arms the alarm for a moment later and leaves.
 
 #![forbid(unsafe_code)]
 #![allow(
@@ -41,6 +42,16 @@ pub trait Park {
 
     /// Sees to it that a turn is run at `deadline`, or once before. `true` if that is now.
     fn arm(&mut self, now: Tick, deadline: Tick) -> bool;
+
+    /// Whether there is something that goes off by itself. Without it a turn must not leave early.
+    fn has_alarm(&self) -> bool {
+        true
+    }
+
+    /// The time at which the timer is closed, if what was due by then counts as completed.
+    fn last_tick(&mut self) -> Option<Tick> {
+        None
+    }
 }
 
 /// What the turn lock guards.
@@ -54,11 +65,11 @@ pub struct Seat<P> {
 
 impl<P: Park> Seat<P> {
     /// Takes in what was pushed and moves the wheel to the present; the time, unless closed.
-    fn advance(&mut self, shared: &Shared) -> Option<Tick> {
+    fn advance(&mut self, shared: &Shared, wakes: &mut WakeList) -> Option<Tick> {
         let park = self.park.as_mut()?;
-        self.core.drain(shared);
+        self.core.drain(shared, wakes);
         let now = park.now();
-        self.core.advance(shared, now);
+        self.core.advance(shared, wakes, now);
         Some(now)
     }
 
@@ -74,22 +85,31 @@ impl<P: Park> Seat<P> {
     }
 
     /// Leaves what is left to the alarm; tells whether it is set, or that time has passed already.
-    fn leave(&mut self, now: Tick) -> bool {
+    ///
+    /// The time is read anew: since the turn read it the lock was given back, and the timer may
+    /// have been closed and opened again on another clock.
+    fn leave(&mut self) -> bool {
         match &mut self.park {
-            Some(park) => !park.arm(now, now.after(SOON)),
+            Some(park) if park.has_alarm() => {
+                let now = park.now();
+                !park.arm(now, now.after(SOON))
+            }
+            Some(_) => false,
             None => true,
         }
     }
 }
 
 /// Turns the wheel, or leaves a note for the thread that does.
-pub fn turn<P: Park>(shared: &Shared, lock: &TurnLock<Seat<P>>) {
+///
+/// `noted` tells, once, whether a waker that this call has run asked for a turn.
+pub fn turn<P: Park>(shared: &Shared, lock: &TurnLock<Seat<P>>, noted: impl Fn() -> bool + Copy) {
     let mut wakes = WakeList::new();
     let mut rounds = 0;
     let Some(mut seat) = lock.try_lock() else {
         return;
     };
-    while let Some(now) = seat.advance(shared) {
+    while let Some(now) = seat.advance(shared, &mut wakes) {
         while !seat.core.fire(shared, &mut wakes) {
             let lock = seat.pause();
             wakes.wake_all();
@@ -100,23 +120,32 @@ pub fn turn<P: Park>(shared: &Shared, lock: &TurnLock<Seat<P>>) {
             seat = again;
         }
         rounds += 1;
-        if rounds >= ROUNDS && seat.leave(now) {
+        if rounds >= ROUNDS && seat.leave() {
             seat.pause();
             wakes.wake_all();
             // Of the notes left since, only the alarm's own must not be lost.
             if shared.bell().is_off() {
-                turn(shared, lock);
+                turn(shared, lock, noted);
             }
             return;
         }
         if !seat.settle(shared, now) {
             continue;
         }
-        let Some(again) = seat.release() else {
-            wakes.wake_all();
-            return;
+        seat = match seat.release() {
+            Some(again) => again,
+            None => {
+                wakes.wake_all();
+                if !noted() {
+                    return;
+                }
+                // Whoever holds the lock instead answers the note.
+                let Some(again) = lock.try_lock() else {
+                    return;
+                };
+                again
+            }
         };
-        seat = again;
     }
     // Closed: whoever closed the timer saw to everything.
     seat.pause();
@@ -131,7 +160,7 @@ pub fn open<P: Park>(shared: &Shared, lock: &TurnLock<Seat<P>>, core: Core, park
     seat.park = Some(park);
     seat.pause();
     // For a note that was left meanwhile.
-    turn(shared, lock);
+    turn(shared, lock, || false);
 }
 
 /// Ends this generation of a timer and fires everything that is pending, which finds it closed.
@@ -143,9 +172,12 @@ pub fn close<P: Park>(shared: &Shared, lock: &TurnLock<Seat<P>>, generation: u32
         seat.pause();
         return None;
     }
-    let park = seat.park.take();
-    seat.core.close(shared);
+    let mut park = seat.park.take();
+    if let Some(end) = park.as_mut().and_then(Park::last_tick) {
+        shared.publish_end(end);
+    }
     let mut wakes = WakeList::new();
+    seat.core.close(shared, &mut wakes);
     while !seat.core.fire(shared, &mut wakes) {
         seat.pause();
         wakes.wake_all();
@@ -156,7 +188,29 @@ pub fn close<P: Park>(shared: &Shared, lock: &TurnLock<Seat<P>>, generation: u32
     park
 }
 
-/// The lock is only ever held for a moment and never while foreign code runs, so the two rare
+/// Lends the wheel of an open timer, with everything taken in that was pushed.
+///
+/// The caller turns afterwards: notes that are left meanwhile get no other answer.
+pub fn inspect<P: Park, R>(
+    shared: &Shared,
+    lock: &TurnLock<Seat<P>>,
+    generation: u32,
+    look: impl FnOnce(&mut Core) -> R,
+) -> Option<R> {
+    let mut seat = wait_for(lock);
+    if shared.is_closed(generation) {
+        seat.pause();
+        return None;
+    }
+    let mut wakes = WakeList::new();
+    seat.core.drain(shared, &mut wakes);
+    let seen = look(&mut seat.core);
+    seat.pause();
+    wakes.wake_all();
+    Some(seen)
+}
+
+/// The lock is only ever held for a moment and never while foreign code runs, so the few rare
 /// callers that need it may wait.
 fn wait_for<T>(lock: &TurnLock<T>) -> Turning<'_, T> {
     loop {
@@ -225,7 +279,7 @@ mod tests {
             core: Core::new(Tick::ZERO),
             park: Some(busy),
         });
-        turn(&shared, &lock);
+        turn(&shared, &lock, || false);
         let seat = lock.try_lock().expect("the turn has ended");
         let park = seat.park.as_ref().expect("the timer is open");
         assert!(park.armed);

@@ -19,12 +19,17 @@ const BATCH: usize = if TINY { 2 } else { 64 };
 #[derive(Debug, Default)]
 pub struct WakeList {
     wakers: Vec<Waker>,
+    /// To be dropped only.
+    retired: Vec<Waker>,
 }
 
 impl WakeList {
     /// An empty batch.
     pub const fn new() -> Self {
-        Self { wakers: Vec::new() }
+        Self {
+            wakers: Vec::new(),
+            retired: Vec::new(),
+        }
     }
 
     /// Whether the batch has to be woken before more is collected.
@@ -40,12 +45,20 @@ impl WakeList {
         self.wakers.push(waker);
     }
 
+    /// Adds a waker that is dropped with the others' wake.
+    pub fn retire(&mut self, waker: Waker) {
+        self.retired.push(waker);
+    }
+
     /// Wakes all, in the order in which they came. The caller holds no lock.
     pub fn wake_all(&mut self) {
         for waker in self.wakers.drain(..) {
             // PANIC: a waker is the user's code. One that panics must not cost the others their
             // wake; the panic hook has reported it.
             run_foreign(|| waker.wake());
+        }
+        for waker in self.retired.drain(..) {
+            run_foreign(|| drop(waker));
         }
     }
 }

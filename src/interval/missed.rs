@@ -64,7 +64,7 @@ pub enum MissedTickBehavior {
 impl MissedTickBehavior {
     /// The tick after the one that was due at `scheduled` and is taken at `now`; `period` is not
     /// zero.
-    pub(super) fn next_tick(self, scheduled: Tick, now: Tick, period: Duration) -> Tick {
+    pub(crate) fn next_tick(self, scheduled: Tick, now: Tick, period: Duration) -> Tick {
         let late = now.since(scheduled);
         if late <= TOLERANCE {
             return scheduled.after(period);

@@ -24,11 +24,15 @@
 //! | `FIRED` | the timer has fired | turn | owner (arm) |
 //! | `WLOCK` | the owner is replacing the waker | owner | owner |
 //! | `ABANDONED` | the owner left while `FIRING` | owner | turn, which frees the node |
+//! | `KEPT` | cancelled, with the waker still in its cell | owner (cancel) | owner (arm again), turn (look) |
+//!
+//! A node that is `KEPT` is re-armed for the same task without a clone of its waker. The turn that
+//! looks at it first takes the waker away, through `FIRING` as if it fired, but wakes nobody.
 //!
 //! # Invariants
 //!
 //! * **I1** The waker is written only by the owner, and only while the node is not armed or under
-//!   `WLOCK`; the turn reads it out only between `FIRING` and `FIRED`.
+//!   `WLOCK`, and never while it is `KEPT`; the turn reads it out only between `FIRING` and `FIRED`.
 //! * **I2** The turn looks at a linked node no later than `bound`; a node that is armed and not
 //!   queued has `bound <= deadline`.
 //! * **I3** The driver publishes `elapsed` before any `FIRED` of that turn: `FIRED` together with
@@ -52,6 +56,7 @@ const FIRING: u32 = 1 << 3;
 const FIRED: u32 = 1 << 4;
 const WLOCK: u32 = 1 << 5;
 const ABANDONED: u32 = 1 << 6;
+const KEPT: u32 = 1 << 7;
 
 /// What the owner has to do after it changed a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,6 +76,8 @@ pub enum Next {
 pub enum Cancelled {
     /// The node is the caller's again, and so is the waker if the timer had not fired.
     Owned(Option<Waker>),
+    /// The node is the caller's again, with the waker still in it.
+    Kept,
     /// The turn is firing it at this moment and frees the node itself.
     Abandoned,
 }
@@ -85,12 +92,14 @@ pub enum Polled {
 }
 
 /// What the turn finds in a node that came out of an inbox.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug)]
 pub enum Drained {
     /// Place it at this deadline.
     Place(Tick),
     /// Nobody waits: take it off the wheel if it is there.
     Unlink,
+    /// As `Unlink`, and this waker was kept in it. Put the node into the pool if it is to be freed.
+    Retired(Taken),
     /// Nobody owns it either: put it back into the pool as well.
     Free,
 }
@@ -102,10 +111,21 @@ pub enum Look {
     Idle,
     /// Its deadline was moved: place it there.
     Later(Tick),
-    /// It has fired; wake this, if it is the turn's to wake.
-    Fired(Option<Waker>),
-    /// As `Fired`, and the owner has left: put the node back into the pool.
-    FiredAndFree(Option<Waker>),
+    /// It has fired, and the owner sees to the wake.
+    Fired,
+    /// It has fired; wake this.
+    Wake(Taken),
+    /// As `Idle`, and this waker was kept in it.
+    Retired(Taken),
+}
+
+/// What the turn has taken out of a node.
+#[derive(Debug)]
+pub struct Taken {
+    /// The waker that was in it.
+    pub waker: Waker,
+    /// Whether the owner has left meanwhile: put the node back into the pool.
+    pub free: bool,
 }
 
 /// The shared cell of one timer: 48 bytes.
@@ -168,10 +188,13 @@ impl Node {
         self.write_waker(waker);
         let mut state = self.state.load(Ordering::Relaxed);
         loop {
-            debug_assert_eq!(state & (ARMED | FIRING | WLOCK | ABANDONED), 0);
+            debug_assert_eq!(state & (ARMED | FIRING | WLOCK | ABANDONED | KEPT), 0);
             let known = state & (LINKED | QUEUED);
             if known == 0 {
                 // The turn does not know this node, so nobody else writes `bound` or `state`.
+                // ORDERING: Acquire pairs with the turn's last write of `state`, so that its
+                // reads of the node come before what is written here.
+                self.state.load(Ordering::Acquire);
                 self.bound.store(deadline.count(), Ordering::Relaxed);
                 self.state.store(ARMED | QUEUED, Ordering::Relaxed);
                 return Next::Push;
@@ -189,6 +212,29 @@ impl Node {
                 Err(now) => state = now,
             }
         }
+    }
+
+    /// Arms the node, which must be the caller's own and has been [kept](Self::cancel_and_keep),
+    /// with the waker that is still in it. `None` if the turn has taken that away.
+    #[inline]
+    pub fn rearm(&self, deadline: Tick) -> Option<Next> {
+        self.deadline.store(deadline.count(), Ordering::Relaxed);
+        let mut state = self.state.load(Ordering::Relaxed);
+        while state & KEPT != 0 {
+            let armed = state & !KEPT | ARMED;
+            // ORDERING: as in `arm`. The waker was handed over by the exchange of an earlier arm;
+            // all that happened to `state` since were read-modify-writes.
+            match self.state.compare_exchange_weak(
+                state,
+                armed,
+                Ordering::AcqRel,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => return Some(self.settle(armed, deadline)),
+                Err(now) => state = now,
+            }
+        }
+        None
     }
 
     /// Moves the deadline of an armed node from `old` to `new`.
@@ -266,17 +312,34 @@ impl Node {
     /// Ends the timer of this node.
     #[inline]
     pub fn cancel(&self) -> Cancelled {
+        self.end(ARMED, 0)
+    }
+
+    /// Ends the timer of this node and leaves the waker in it.
+    #[inline]
+    pub fn cancel_and_keep(&self) -> Cancelled {
+        self.end(ARMED, KEPT)
+    }
+
+    /// Takes the waker out of a node that was kept.
+    pub fn release(&self) -> Cancelled {
+        self.end(KEPT, 0)
+    }
+
+    /// Replaces `from`, `ARMED` or `KEPT`, by `to`.
+    #[inline]
+    fn end(&self, from: u32, to: u32) -> Cancelled {
         let mut state = self.state.load(Ordering::Relaxed);
         loop {
-            let ended = match state & (ARMED | FIRING) {
-                ARMED => state & !ARMED,
-                FIRING => state | ABANDONED,
-                _ => {
-                    // ORDERING: Acquire pairs with the release that set FIRED in `fire`, after
-                    // which the turn no longer reads the waker cell that the next arm writes.
-                    self.state.load(Ordering::Acquire);
-                    return Cancelled::Owned(None);
-                }
+            let ended = if state & from != 0 {
+                state & !from | to
+            } else if state & FIRING != 0 {
+                state | ABANDONED
+            } else {
+                // ORDERING: Acquire pairs with the release that set FIRED in `take`, after
+                // which the turn no longer reads the waker cell that the next arm writes.
+                self.state.load(Ordering::Acquire);
+                return Cancelled::Owned(None);
             };
             // ORDERING: Release so that a turn that sees the node idle, and the next owner, come
             // after this owner's accesses; Acquire because the waker may be another thread's
@@ -288,6 +351,7 @@ impl Node {
                 Ordering::Relaxed,
             ) {
                 Ok(_) if ended & ABANDONED != 0 => return Cancelled::Abandoned,
+                Ok(_) if to == KEPT => return Cancelled::Kept,
                 Ok(_) => return Cancelled::Owned(Some(self.take_waker())),
                 Err(now) => state = now,
             }
@@ -313,7 +377,9 @@ impl Node {
         self.replace_waker(waker.clone())
     }
 
-    fn will_wake(&self, waker: &Waker) -> bool {
+    /// Whether the waker in this node, which is armed or kept, wakes the same task as `waker`.
+    #[inline]
+    pub fn will_wake(&self, waker: &Waker) -> bool {
         // SAFETY: only the owner writes this cell, and this is the owner. The turn may read the
         // waker out meanwhile and wake or drop its copy, but the bytes stay as they are, and
         // `will_wake` compares the two pointers without following them.
@@ -363,9 +429,9 @@ impl Node {
     }
 
     fn take_waker(&self) -> Waker {
-        // SAFETY: callers hold the cell by I1 (`cancel` and `refused` after they cleared ARMED,
-        // `replace_waker` under WLOCK, `fire` after it set FIRING), each after an arm that wrote
-        // it, and none of them reads it twice for one write.
+        // SAFETY: callers hold the cell by I1 (`end` after it cleared ARMED or KEPT, `refused`
+        // after it cleared ARMED, `replace_waker` under WLOCK, `take` after it set FIRING), each
+        // after an arm that wrote it, and none of them reads it twice for one write.
         self.waker
             .with(|cell| unsafe { cell.cast::<Waker>().read() })
     }
@@ -378,6 +444,13 @@ impl Node {
     pub fn entry(&self) -> Option<u32> {
         let linked = self.state.load(Ordering::Relaxed) & LINKED != 0;
         linked.then(|| self.entry.load(Ordering::Relaxed))
+    }
+
+    /// The deadline that a timer waits for here, if one does.
+    pub fn waits_until(&self) -> Option<Tick> {
+        // ORDERING: Acquire pairs with the release that set ARMED, which published the deadline.
+        let armed = self.state.load(Ordering::Acquire) & ARMED != 0;
+        armed.then(|| Tick::new(self.deadline.load(Ordering::Relaxed)))
     }
 
     /// Remembers the entry that the wheel holds for this node.
@@ -393,6 +466,13 @@ impl Node {
         let mut state = self.state.load(Ordering::Relaxed);
         loop {
             debug_assert_ne!(state & QUEUED, 0);
+            if state & KEPT != 0 {
+                match self.take(state, FIRING) {
+                    Ok(taken) => return Drained::Retired(taken),
+                    Err(seen) => state = seen,
+                }
+                continue;
+            }
             let armed = state & ARMED != 0;
             if armed {
                 self.bound.store(deadline, Ordering::Relaxed);
@@ -423,7 +503,7 @@ impl Node {
             debug_assert_ne!(state & LINKED, 0);
             if state & ARMED == 0 {
                 match self.unlink(state) {
-                    Ok(()) => return Look::Idle,
+                    Ok(look) => return look,
                     Err(seen) => state = seen,
                 }
                 continue;
@@ -447,17 +527,23 @@ impl Node {
     }
 
     /// Unlinks the node if nobody waits on it. The caller drops its entry from the wheel then.
-    pub fn sweep(&self) -> bool {
+    pub fn sweep(&self) -> Option<Look> {
         let state = self.state.load(Ordering::Relaxed);
-        state & ARMED == 0 && self.unlink(state).is_ok()
+        if state & ARMED != 0 {
+            return None;
+        }
+        self.unlink(state).ok()
     }
 
-    fn unlink(&self, state: u32) -> Result<(), u32> {
+    fn unlink(&self, state: u32) -> Result<Look, u32> {
+        if state & KEPT != 0 {
+            return self.take(state, state & QUEUED | FIRING).map(Look::Retired);
+        }
         // ORDERING: AcqRel: the owner that arms the node next, or the thread that gets it from
         // the pool, comes after everything the turn did with it.
         self.state
             .compare_exchange(state, state & !LINKED, Ordering::AcqRel, Ordering::Relaxed)
-            .map(drop)
+            .map(|_| Look::Idle)
     }
 
     /// After the turn's read-modify-write: the bound that holds, lowered if the owner was first.
@@ -472,23 +558,30 @@ impl Node {
 
     fn fire(&self, state: u32) -> Result<Look, u32> {
         let kept = state & (QUEUED | WLOCK);
-        let locked = state & WLOCK != 0;
-        let next = kept | if locked { FIRED } else { FIRING };
-        // ORDERING: Acquire makes the owner's waker visible; Release orders `elapsed`, stored
-        // before, ahead of FIRED (I3). Under WLOCK the owner finds FIRED when it unlocks.
-        self.state
-            .compare_exchange(state, next, Ordering::AcqRel, Ordering::Relaxed)?;
-        if locked {
-            return Ok(Look::Fired(None));
+        if state & WLOCK == 0 {
+            return self.take(state, kept | FIRING).map(Look::Wake);
         }
-        let waker = Some(self.take_waker());
+        // ORDERING: as in `take`. Under WLOCK the owner finds FIRED when it unlocks.
+        self.state
+            .compare_exchange(state, kept | FIRED, Ordering::AcqRel, Ordering::Relaxed)
+            .map(|_| Look::Fired)
+    }
+
+    /// Takes the waker out of a node that is armed or kept, whose state becomes `firing`
+    /// meanwhile and fired afterwards.
+    fn take(&self, state: u32, firing: u32) -> Result<Taken, u32> {
+        // ORDERING: Acquire makes the owner's waker visible; Release orders `elapsed`, stored
+        // before, ahead of FIRED (I3).
+        self.state
+            .compare_exchange(state, firing, Ordering::AcqRel, Ordering::Relaxed)?;
+        let waker = self.take_waker();
         // ORDERING: Release: the owner that sees FIRED may write the waker cell again.
         let state = self.state.fetch_xor(FIRING | FIRED, Ordering::AcqRel);
         // A node that is still in an inbox is freed when it is drained.
-        if state & (ABANDONED | QUEUED) == ABANDONED {
+        let free = state & (ABANDONED | QUEUED) == ABANDONED;
+        if free {
             self.state.store(0, Ordering::Relaxed);
-            return Ok(Look::FiredAndFree(waker));
         }
-        Ok(Look::Fired(waker))
+        Ok(Taken { waker, free })
     }
 }

@@ -219,7 +219,14 @@ impl Default for Pool {
 pub struct Cache {
     len: usize,
     nodes: [Option<NodeId>; CACHE],
+    /// The node that was cancelled last, with its waker still in it.
+    kept: Option<NodeId>,
+    /// So many of the next cancelled timers do not keep theirs.
+    pause: u8,
 }
+
+/// How long a thread for which keeping a waker was in vain, and cost an exchange, does not try it.
+const PAUSE: u8 = if TINY { 0 } else { 31 };
 
 impl Cache {
     /// A cache without nodes.
@@ -227,7 +234,39 @@ impl Cache {
         Self {
             len: 0,
             nodes: [None; CACHE],
+            kept: None,
+            pause: 0,
         }
+    }
+
+    /// The node that keeps a waker, if there is one.
+    #[inline]
+    pub const fn kept(&self) -> Option<NodeId> {
+        self.kept
+    }
+
+    /// Forgets the node that keeps a waker, which is the caller's now.
+    #[inline]
+    pub const fn take_kept(&mut self) -> Option<NodeId> {
+        self.kept.take()
+    }
+
+    /// Whether the next cancelled timer is worth keeping the waker of.
+    #[inline]
+    pub const fn wants_kept(&mut self) -> bool {
+        let wanted = self.pause == 0;
+        self.pause = self.pause.saturating_sub(1);
+        wanted
+    }
+
+    /// Remembers a node that keeps a waker; gives the one before, which nobody came back for.
+    #[inline]
+    pub const fn keep(&mut self, id: NodeId) -> Option<NodeId> {
+        let unused = self.kept.replace(id);
+        if unused.is_some() {
+            self.pause = PAUSE;
+        }
+        unused
     }
 
     /// The most recent node that a timer of `deadline` could be armed on without a push, of a few.

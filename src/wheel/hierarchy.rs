@@ -247,6 +247,11 @@ impl<P> Hierarchy<P> {
         best.map(|(_, _, id)| id)
     }
 
+    /// Of the entries that are not due, one with the least deadline.
+    pub(crate) fn earliest(&self) -> Option<EntryId> {
+        self.earliest_by_key(|_| ())
+    }
+
     /// Appends an entry that is in no list to the list `to`.
     #[inline]
     pub(super) fn link(&mut self, id: EntryId, to: BucketId, deadline: Tick) {

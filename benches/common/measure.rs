@@ -53,6 +53,7 @@ pub(crate) struct Mark {
     wall: Instant,
     cpu: Duration,
     allocations: u64,
+    bytes: i64,
     switches: i64,
 }
 
@@ -60,6 +61,7 @@ impl Mark {
     pub(crate) fn now() -> Self {
         Self {
             allocations: ALLOCATIONS.load(Relaxed),
+            bytes: LIVE_BYTES.load(Relaxed),
             switches: switches(libc::RUSAGE_SELF),
             cpu: cpu(),
             wall: Instant::now(),
@@ -69,6 +71,11 @@ impl Mark {
     /// Seconds of processor time since.
     pub(crate) fn cpu_seconds(&self) -> f64 {
         (cpu() - self.cpu).as_secs_f64()
+    }
+
+    /// Bytes that were allocated since and are still.
+    pub(crate) fn bytes_kept(&self) -> f64 {
+        as_f64(LIVE_BYTES.load(Relaxed) - self.bytes)
     }
 
     /// The cost of each of `ops` operations since.

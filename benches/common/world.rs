@@ -69,9 +69,14 @@ impl Random {
 pub(crate) struct Row<F>(Box<[F]>);
 
 impl<F: Future> Row<F> {
+    /// A row of what `make` makes, none of them polled.
+    pub(crate) fn made(len: u64, make: impl FnMut(u64) -> F) -> Self {
+        Self((0..len).map(make).collect())
+    }
+
     /// A row of what `make` makes, each polled once: all must be pending.
     pub(crate) fn armed(len: u64, cx: &mut Context<'_>, make: impl FnMut(u64) -> F) -> Self {
-        let mut row = Self((0..len).map(make).collect());
+        let mut row = Self::made(len, make);
         for index in 0..row.0.len() {
             assert!(row.pinned(index).poll(cx).is_pending());
         }
