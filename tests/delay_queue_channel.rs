@@ -701,6 +701,35 @@ fn when_the_receiver_with_the_alarm_leaves_one_in_another_runtime_takes_over() {
 }
 
 #[test]
+fn when_the_only_receiver_of_a_runtime_has_its_item_the_alarm_moves_to_those_who_still_wait() {
+    let (sender, mut first) = channel();
+    let mut second = first.clone();
+    let (one, two) = (paused(), paused());
+    let mut waiting = Box::pin(first.recv());
+    let mut other = Box::pin(second.recv());
+    let (wakes, waker) = Wakes::new();
+    one.block_on(async { assert!(poll(&mut waiting, Waker::noop()).is_pending()) });
+    two.block_on(async { assert!(poll(&mut other, &waker).is_pending()) });
+    one.block_on(async {
+        // Its poll arms the alarm, in its runtime.
+        sender.insert(1, ms(10));
+        assert!(poll(&mut waiting, Waker::noop()).is_pending());
+        sleep(ms(10)).await;
+        sender.insert(2, ms(50));
+        assert_eq!(waiting.await.unwrap().into_inner(), 1);
+    });
+    // Nobody drives that runtime any longer.
+    assert_eq!(wakes.count(), 1);
+    two.block_on(async {
+        let item = timeout(ms(200), other)
+            .await
+            .expect("the alarm is elsewhere");
+        assert_eq!(item.unwrap().into_inner(), 2);
+    });
+    drop(one);
+}
+
+#[test]
 fn when_a_runtime_ends_the_receivers_of_others_go_on() {
     watched(|| {
         let (sender, mut first) = channel();

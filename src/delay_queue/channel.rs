@@ -26,6 +26,8 @@ mod line;
 mod receiver;
 mod sender;
 mod state;
+#[cfg(test)]
+mod tests;
 
 use core::task::{Context, Poll, Waker};
 use std::task::Wake;

@@ -85,6 +85,11 @@ impl<T> Receiver<T> {
         Self { shared, place }
     }
 
+    #[cfg(test)]
+    pub(super) fn shared(&self) -> &Arc<Shared<T>> {
+        &self.shared
+    }
+
     /// Lets no items in any more. What waits can still be received, at its deadlines.
     ///
     /// Senders get their items back, those that wait for room at once. This closes the channel for
