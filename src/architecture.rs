@@ -12,7 +12,8 @@
 //!                                                    ▼
 //!        driver::{turn, alarm (parker, keeper, manual), registry, local, nesting, runtime}  ◄─ clock
 //!                                                    ▼
-//!               timer (the handle), manual_clock ─► sleep ─► timeout, interval
+//!               timer (the handle), manual_clock ─► sleep ─► timeout, interval ─► future_ext, deadline,
+//!                                               └─► scheduled                      backoff, stream
 //!  wheel ────────────────────────────────────────────────────────► delay_queue
 //! ```
 //!
@@ -36,6 +37,9 @@
 //! | `driver::registry`, `driver::local` | which runtime has which driver; what a thread keeps |
 //! | `driver::nesting` | which timers this thread is turning, so that no turn runs inside of a turn |
 //! | `timer`, `manual_clock`, `sleep`, `timeout`, `interval`, `delay_queue` | the public types |
+//! | `scheduled` | work that starts later: a task that is its own waker, and the runner that is spawned when it is due |
+//! | `delay_queue::channel` | a queue that tasks share: one lock, one alarm for all that wait |
+//! | `future_ext`, `deadline`, `backoff`, `stream` | combinators over the public types; no clock of their own |
 //!
 //! # Ground rules
 //!
@@ -97,6 +101,7 @@
 //! | S5 | a waker that was kept is woken for the timer that took it over, or dropped once | `loom-tests`: kept; `tests/sleep.rs` |
 //! | S6 | a thread that parks until a deadline learns of an earlier one | `loom-tests`: alarm clock |
 //! | S7 | a waker that asks for a turn inside of one is answered, and does not nest | `tests/nested_turns.rs` |
+//! | S8 | of cancel, move and start of scheduled work exactly one wins; the start is the runner's first poll | `tests/scheduled_races.rs` |
 //!
 //! # Why not …
 //!

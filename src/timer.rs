@@ -395,7 +395,6 @@ impl Builder {
     /// # Cost
     ///
     /// A clone and a drop of a waker per timer.
-    #[must_use]
     pub fn release_wakers(mut self, release: bool) -> Self {
         self.config.release_wakers = release;
         self

@@ -553,7 +553,7 @@ async fn a_stale_or_foreign_key_reaches_nothing() {
 // Foreign code
 
 /// An item whose drop uses the channel that it is in.
-struct Meddler(Arc<Mutex<Option<Sender<Meddler>>>>);
+struct Meddler(Arc<Mutex<Option<Sender<Self>>>>);
 
 impl Drop for Meddler {
     fn drop(&mut self) {

@@ -28,6 +28,10 @@ const CONSUMERS: usize = 2;
 /// How long the whole may take before it is called hanging.
 const PATIENCE: Duration = Duration::from_secs(300);
 
+fn index(number: u64) -> usize {
+    usize::try_from(number).expect("it is small")
+}
+
 fn items() -> usize {
     let asked = std::env::var("COGWHEEL_STRESS_ITEMS");
     asked.map_or(
@@ -138,7 +142,7 @@ async fn produce(sender: Sender<Item>, ledger: Arc<Ledger>, first: usize) {
         if recent.len() > 50 {
             recent.pop_front();
         }
-        let (key, picked) = recent[random.below(recent.len() as u64) as usize];
+        let (key, picked) = recent[index(random.below(recent.len() as u64))];
         match random.below(10) {
             0..3 => {
                 if let Some(expired) = sender.remove(&key) {
@@ -178,7 +182,7 @@ async fn consume(mut receiver: Receiver<Item>, ledger: Arc<Ledger>, seed: u64) {
                 }
             }
             2..5 => {
-                let limit = random.below(100) as usize + 1;
+                let limit = index(random.below(100)) + 1;
                 let taken = receiver.recv_many(&mut batch, limit).await;
                 assert_eq!(taken, batch.len());
                 if taken == 0 {
