@@ -136,3 +136,8 @@ pub mod loom_only {
     pub use crate::driver::{core, shared, turn, wake_list};
     pub use crate::sync::{alarm_clock, doorbell, inbox, node, pool, turn_lock};
 }
+
+/// The snippets of the guide run with the tests of the documentation.
+#[cfg(all(doctest, not(loom)))]
+#[doc = include_str!("../docs/guide.md")]
+struct Guide;
