@@ -64,6 +64,7 @@ const TABLE: &[Row] = &[
     row("delay_queue/*",    &["wheel", "primitive/*", "driver/wake_list", "sleep", "timer", "clock", "tick", "error"], &["unsafe"]),
     row("metrics/*",        &["driver/shared", "primitive/*", "tick"],                   &["tokio", "Instant", "std::time", "unsafe"]),
     row("time",             &["error", "interval", "sleep", "timeout"],                  &["fn", "impl", "struct", "enum", "unsafe"]),
+    row("guide",            &[],                                                         &["fn", "impl", "use", "unsafe"]),
     row("architecture",     &[],                                                         &["fn", "impl", "use", "unsafe"]),
     row("lib",              &["*"],                                                      &["fn", "impl", "struct", "unsafe"]),
 ];
