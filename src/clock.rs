@@ -8,7 +8,6 @@
 
 use std::hash::{Hash, Hasher};
 use std::sync::OnceLock;
-use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio::time::Instant;
@@ -80,11 +79,6 @@ pub(crate) fn instant_of(tick: Tick) -> Instant {
     }
 }
 
-/// `now() + delay`, or an instant that is practically never if that overflows.
-pub(crate) fn deadline_in(delay: Duration) -> Tick {
-    tick_of(now()).after(delay)
-}
-
 /// A number that stands for the runtime of `handle`: neither [`SYSTEM`] nor [`MANUAL`].
 pub(crate) fn runtime_id(handle: &Handle) -> u64 {
     /// Tokio's id is one number that it shows to a hasher alone.
@@ -127,6 +121,7 @@ pub(crate) fn may_enter() -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use core::time::Duration;
 
     #[test]
     fn instants_around_the_origin_survive_the_round_trip_to_the_nanosecond() {
@@ -145,6 +140,5 @@ mod tests {
     fn the_end_of_the_line_is_far_in_the_future() {
         let century = Duration::from_secs(100 * 365 * 86_400);
         assert!(instant_of(Tick::MAX) > now() + century);
-        assert_eq!(deadline_in(Duration::MAX), Tick::MAX);
     }
 }

@@ -37,6 +37,7 @@ pub use self::channel::{
 pub use self::entry::{Expired, Key};
 pub use self::sweep::Drain;
 use crate::clock;
+use crate::driver::registry;
 use crate::primitive::counter::{AtomicU64, Ordering};
 use crate::tick::Tick;
 use crate::wheel::{self, Wheel};
@@ -98,8 +99,9 @@ use crate::wheel::{self, Wheel};
 /// # Runtime
 ///
 /// The queue may be made, filled, changed and dropped anywhere. Only a poll that has to wait needs
-/// a Tokio runtime with time enabled, the one that its task runs in; nothing is spawned. It takes
-/// part in Tokio's cooperative scheduling: after a burst of items in one poll of a task it returns
+/// a Tokio runtime with time enabled, the one that its task runs in; nothing is spawned. Time is that
+/// of the current runtime's default timer: Tokio's clock, or a manual one that was
+/// [made the default](crate::Timer::make_default). It takes part in Tokio's cooperative scheduling: after a burst of items in one poll of a task it returns
 /// `Pending` once, so that other tasks get their turn.
 ///
 /// # Cost
@@ -235,7 +237,7 @@ impl<T> DelayQueue<T> {
     pub fn new() -> Self {
         Self {
             id: fresh_id(),
-            wheel: Wheel::starting_at(clock::tick_of(clock::now())),
+            wheel: Wheel::starting_at(registry::now()),
             alarm: Alarm::default(),
         }
     }
@@ -294,7 +296,7 @@ impl<T> DelayQueue<T> {
     /// ```
     #[track_caller]
     pub fn insert(&mut self, value: T, timeout: Duration) -> Key {
-        self.insert_tick(value, clock::deadline_in(timeout))
+        self.insert_tick(value, registry::deadline_in(timeout))
     }
 
     /// Puts `value` in, to come out at `when`.
@@ -375,7 +377,7 @@ impl<T> DelayQueue<T> {
     /// ```
     #[track_caller]
     pub fn poll_expired(&mut self, cx: &mut Context<'_>) -> Poll<Option<Expired<T>>> {
-        self.poll_with(cx, |queue| queue.take_due(clock::context_now()))
+        self.poll_with(cx, |queue| queue.take_due(registry::now()))
     }
 
     /// Polls until `take` gives something; `Ready(None)` if the queue is empty.
@@ -430,7 +432,7 @@ impl<T> DelayQueue<T> {
     /// # }
     /// ```
     pub fn pop_expired(&mut self) -> Option<Expired<T>> {
-        let expired = self.take_due(clock::context_now());
+        let expired = self.take_due(registry::now());
         self.settle();
         expired
     }

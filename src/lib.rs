@@ -54,7 +54,7 @@
 //! * `stream`: `stream`, with `StreamExt` for timeouts, throttling, debouncing and chunks by time.
 //! * `test-util`: `pause`, `advance` and `resume` in [`time`].
 //!
-//! How it works is in [`architecture`].
+//! Which timer to take for what is in the [`guide`]; how it works is in [`architecture`].
 
 #![doc(test(attr(deny(warnings))))]
 
@@ -71,6 +71,8 @@ pub mod primitive;
 
 #[cfg(doc)]
 pub mod architecture;
+#[cfg(all(any(doc, doctest), not(loom)))]
+pub mod guide;
 
 // The async rooms stand on Tokio, which a build for loom leaves out.
 #[cfg(not(loom))]

@@ -12,7 +12,8 @@ use std::time::Duration;
 
 use cogwheel::error::TimerError;
 use cogwheel::time::{interval, lazy_timeout, sleep, sleep_until, timeout};
-use cogwheel::{ManualClock, Timer};
+use cogwheel::{DelayQueue, ManualClock, Timer, delay_queue};
+use futures::StreamExt as _;
 use tokio::runtime::Runtime;
 
 #[path = "common/drive.rs"]
@@ -226,4 +227,32 @@ fn a_runtime_that_has_shut_down_takes_none() {
         Some(clock.timer())
     );
     assert_eq!(clock.advance(Duration::from_secs(1)).fired, 0);
+}
+
+#[test]
+fn a_delay_queue_and_a_channel_go_by_the_clock_of_the_default_timer() {
+    watched(|| {
+        two_workers().block_on(async {
+            let clock = ManualClock::new();
+            clock.timer().make_default().unwrap();
+            let mut queue = DelayQueue::new();
+            let (sender, mut receiver) = delay_queue::channel();
+            queue.insert("queued", LONG);
+            sender.insert("sent", LONG);
+            let both = tokio::spawn(async move {
+                let queued = queue.next().await.unwrap();
+                (queued.into_inner(), queue.is_empty())
+            });
+            let sent = tokio::spawn(async move { receiver.recv().await.unwrap().into_inner() });
+            while clock.pending() < 2 {
+                tokio::task::yield_now().await;
+            }
+            clock.advance(LONG - ms(1));
+            tokio::task::yield_now().await;
+            assert!(!both.is_finished() && !sent.is_finished());
+            clock.advance(ms(1));
+            assert_eq!(both.await.unwrap(), ("queued", true));
+            assert_eq!(sent.await.unwrap(), "sent");
+        });
+    });
 }

@@ -110,7 +110,7 @@ fn a_kept_timer_armed_again_while_it_is_drained_is_not_lost() {
 
 /// The thread ends, and drops what it kept, while the turn takes it.
 ///
-/// Seen to catch: `release-ignores-firing`, `retired-not-freed`.
+/// Seen to catch: `retired-not-freed`.
 #[test]
 fn a_kept_waker_is_dropped_once_when_its_thread_ends() {
     for (queued, clock) in [(false, 10), (true, 0)] {
@@ -118,6 +118,35 @@ fn a_kept_waker_is_dropped_once_when_its_thread_ends() {
             keep_while_turning(queued, clock, None);
         });
     }
+}
+
+/// The kept waker is given up, and the thread arms another timer, perhaps on the same node, while
+/// the turn takes that waker.
+///
+/// Seen to catch: `release-ignores-firing`.
+#[test]
+fn a_node_is_not_given_back_while_the_turn_takes_its_kept_waker() {
+    explore("keep, release, arm ∥ look", TWO, 50, || {
+        let (world, mut hand, mut sleeper, _) = world(false);
+        world.turn();
+        world.set_clock(10);
+        let user = {
+            let world = Arc::clone(&world);
+            spawn(move || {
+                sleeper.cancel_and_keep(&world, &mut hand);
+                end(&world, &mut hand);
+                let next = Sleeper::armed(&world, &mut hand, 40);
+                (sleeper, next, hand)
+            })
+        };
+        world.turn();
+        let (sleeper, mut next, mut hand) = join(user);
+        assert_eq!(sleeper.wakers(), 0, "its waker is gone");
+        assert_nothing_lost(&world, &mut hand, &mut [&mut next]);
+        world.set_clock(1 << 20);
+        world.turn();
+        assert_nodes_are_free(world.shared.pool(), &mut [&mut hand]);
+    });
 }
 
 /// The bucket of a node that keeps a waker is swept for the sake of another timer.

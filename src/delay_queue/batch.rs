@@ -9,7 +9,7 @@ use core::future::poll_fn;
 use core::task::{Context, Poll};
 
 use super::{DelayQueue, Expired};
-use crate::clock;
+use crate::driver::registry;
 
 impl<T> DelayQueue<T> {
     /// Takes up to `limit` items that are due now, without waiting, and appends them to `buffer`
@@ -131,7 +131,7 @@ impl<T> DelayQueue<T> {
     }
 
     fn take_many(&mut self, buffer: &mut Vec<Expired<T>>, limit: usize) -> usize {
-        let now = clock::context_now();
+        let now = registry::now();
         let before = buffer.len();
         while buffer.len() - before < limit {
             // A push that has no room panics before anything has left the queue.

@@ -10,6 +10,7 @@ use tokio::time::{Duration, Instant};
 
 use super::{DelayQueue, Expired, Key};
 use crate::clock;
+use crate::driver::registry;
 use crate::tick::Tick;
 
 /// The text of the panics about keys.
@@ -161,7 +162,7 @@ impl<T> DelayQueue<T> {
     /// assert!(!queue.try_reset(&key, Duration::from_secs(10)));
     /// ```
     pub fn try_reset(&mut self, key: &Key, timeout: Duration) -> bool {
-        self.reset_tick(key, clock::deadline_in(timeout))
+        self.reset_tick(key, registry::deadline_in(timeout))
     }
 
     /// Moves the deadline of `key` to `when`, or gives `false` if the queue has no item of that

@@ -9,6 +9,7 @@ use tokio::time::{Duration, Instant};
 use super::edit::INVALID_KEY;
 use super::{DelayQueue, Key, MAX_ITEMS};
 use crate::clock;
+use crate::driver::registry;
 
 impl<T> DelayQueue<T> {
     /// How many items wait: those that are not due yet, and those that are and have not been
@@ -117,7 +118,7 @@ impl<T> DelayQueue<T> {
     #[must_use]
     pub fn remaining(&self, key: &Key) -> Option<Duration> {
         let deadline = self.wheel.deadline(self.entry(key)?)?;
-        Some(deadline.since(clock::tick_of(clock::now())))
+        Some(deadline.since(registry::now()))
     }
 
     /// The item of `key`, or `None` if the queue has no item of that key.

@@ -6,6 +6,7 @@ use core::cell::Cell;
 use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll};
+use core::time::Duration;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -79,6 +80,32 @@ pub(crate) fn current_and_time() -> (DriverRef, Tick) {
         None => find(&handle, id),
     };
     (timer, timer.driver.start_in(id))
+}
+
+/// The time by the clock of the timer that the free functions use here: Tokio's, unless a timer
+/// with a clock of its own was chosen.
+#[inline]
+pub(crate) fn now() -> Tick {
+    // ORDERING: as in `make_default`.
+    if CHANGES.load(Ordering::Relaxed) == 0 {
+        return clock::context_now();
+    }
+    chosen().map_or_else(clock::context_now, DriverRef::now)
+}
+
+/// `now() + delay`, or a tick that is practically never if that overflows.
+#[inline]
+pub(crate) fn deadline_in(delay: Duration) -> Tick {
+    now().after(delay)
+}
+
+/// The timer of the current runtime, if there is one already.
+#[cold]
+fn chosen() -> Option<DriverRef> {
+    let handle = Handle::try_current().ok()?;
+    let id = clock::runtime_id(&handle);
+    let known = || TIMERS.lock().get(&id).map(|known| known.timer);
+    latest(id).or_else(known).filter(|timer| !timer.is_closed())
 }
 
 /// As [`current`], with an error instead of the panic.

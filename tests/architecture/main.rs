@@ -61,9 +61,10 @@ const TABLE: &[Row] = &[
     row("backoff/*",        &["sleep", "timer", "driver/registry", "driver/runtime", "tick", "error"], &["unsafe", "Timeout", "Interval"]),
     row("stream/*",         &["interval", "sleep", "timer", "tick", "error"],            &["unsafe"]),
     row("scheduled/*",      &["sleep", "interval/*", "timer", "driver/*", "sync/*", "primitive/*", "clock", "tick", "error"], &["unsafe", "Timeout"]),
-    row("delay_queue/*",    &["wheel", "primitive/*", "driver/wake_list", "sleep", "timer", "clock", "tick", "error"], &["unsafe"]),
+    row("delay_queue/*",    &["wheel", "primitive/*", "driver/wake_list", "driver/registry", "sleep", "timer", "clock", "tick", "error"], &["unsafe"]),
     row("metrics/*",        &["driver/shared", "primitive/*", "tick"],                   &["tokio", "Instant", "std::time", "unsafe"]),
     row("time",             &["error", "interval", "sleep", "timeout"],                  &["fn", "impl", "struct", "enum", "unsafe"]),
+    row("guide",            &[],                                                         &["fn", "impl", "use", "unsafe"]),
     row("architecture",     &[],                                                         &["fn", "impl", "use", "unsafe"]),
     row("lib",              &["*"],                                                      &["fn", "impl", "struct", "unsafe"]),
 ];

@@ -17,6 +17,7 @@ use super::state::{Look, State};
 use super::{Shared, TryRecvError};
 use crate::clock;
 use crate::delay_queue::Expired;
+use crate::driver::registry;
 use crate::primitive::Arc;
 use crate::tick::Tick;
 
@@ -248,7 +249,7 @@ impl<T: Send + 'static> Receiver<T> {
     /// ```
     pub fn try_recv(&mut self) -> Result<Expired<T>, TryRecvError> {
         self.leave();
-        let now = clock::context_now();
+        let now = registry::now();
         let (taken, errand) = self
             .shared
             .with(|state, later| match state.take(now, later) {
@@ -318,7 +319,7 @@ impl<T: Send + 'static> Receiver<T> {
         let waker = cx.waker();
         let mut arrival = Arrival { waker, fresh: None };
         loop {
-            let now = clock::context_now();
+            let now = registry::now();
             let look = self.shared.with(|state, later| {
                 state.look(now, &mut self.place, &mut arrival, later, |state, later| {
                     take(state, now, later)

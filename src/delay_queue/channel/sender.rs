@@ -14,6 +14,7 @@ use super::state::{Admission, State};
 use super::{SendError, Shared, TryInsertError};
 use crate::clock;
 use crate::delay_queue::{Expired, Key, MAX_ITEMS};
+use crate::driver::registry;
 use crate::primitive::Arc;
 use crate::tick::Tick;
 
@@ -118,7 +119,7 @@ impl<T> Sender<T> {
     /// assert!(error.is_closed());
     /// ```
     pub fn try_insert(&self, value: T, delay: Duration) -> Result<Key, TryInsertError<T>> {
-        self.try_insert_tick(value, clock::deadline_in(delay))
+        self.try_insert_tick(value, registry::deadline_in(delay))
     }
 
     /// Puts `value` in, to come out at `when`, if it is taken.
@@ -182,7 +183,7 @@ impl<T> Sender<T> {
         value: T,
         delay: Duration,
     ) -> impl Future<Output = Result<Key, SendError<T>>> {
-        self.send_tick(value, clock::deadline_in(delay))
+        self.send_tick(value, registry::deadline_in(delay))
     }
 
     /// Puts `value` in, to come out at `when`, and waits for room if there is none. Otherwise like
@@ -256,7 +257,7 @@ impl<T> Sender<T> {
     /// assert!(!sender.reset(&key, Duration::ZERO));
     /// ```
     pub fn reset(&self, key: &Key, delay: Duration) -> bool {
-        self.reset_tick(key, clock::deadline_in(delay))
+        self.reset_tick(key, registry::deadline_in(delay))
     }
 
     /// Moves the deadline of `key` to `when`, or gives `false` if that item does not wait here

@@ -1,0 +1,2 @@
+#![doc = include_str!("../docs/guide.md")]
+#![forbid(unsafe_code)]
