@@ -140,5 +140,6 @@ mod tests {
     fn the_end_of_the_line_is_far_in_the_future() {
         let century = Duration::from_secs(100 * 365 * 86_400);
         assert!(instant_of(Tick::MAX) > now() + century);
+        assert_eq!(context_now().after(Duration::MAX), Tick::MAX);
     }
 }

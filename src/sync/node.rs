@@ -380,11 +380,12 @@ impl Node {
     /// Whether the waker in this node, which is armed or kept, wakes the same task as `waker`.
     #[inline]
     pub fn will_wake(&self, waker: &Waker) -> bool {
-        // SAFETY: only the owner writes this cell, and this is the owner. The turn may read the
-        // waker out meanwhile and wake or drop its copy, but the bytes stay as they are, and
-        // `will_wake` compares the two pointers without following them.
-        self.waker
-            .with(|cell| unsafe { (*cell.cast::<Waker>()).will_wake(waker) })
+        self.waker.with(|cell| {
+            // SAFETY: only the owner writes this cell, and this is the owner. The turn may wake or
+            // drop a copy of the waker meanwhile, but the bytes stay as they are, and `will_wake`
+            // compares the two pointers without following them.
+            unsafe { (*cell.cast::<Waker>()).will_wake(waker) }
+        })
     }
 
     #[cold]
@@ -429,11 +430,12 @@ impl Node {
     }
 
     fn take_waker(&self) -> Waker {
-        // SAFETY: callers hold the cell by I1 (`end` after it cleared ARMED or KEPT, `refused`
-        // after it cleared ARMED, `replace_waker` under WLOCK, `take` after it set FIRING), each
-        // after an arm that wrote it, and none of them reads it twice for one write.
-        self.waker
-            .with(|cell| unsafe { cell.cast::<Waker>().read() })
+        self.waker.with(|cell| {
+            // SAFETY: callers hold the cell by I1 (`end` after it cleared ARMED or KEPT, `refused`
+            // after it cleared ARMED, `replace_waker` under WLOCK, `take` after it set FIRING),
+            // each after an arm that wrote it, and none of them reads it twice for one write.
+            unsafe { cell.cast::<Waker>().read() }
+        })
     }
 }
 
