@@ -2,9 +2,10 @@
 
 #![forbid(unsafe_code)]
 
+mod reference;
+
 use core::cell::Cell;
 use core::fmt;
-use core::task::Waker;
 use core::time::Duration;
 
 use tokio::runtime::{Handle, RuntimeFlavor};
@@ -14,22 +15,18 @@ use crate::clock;
 use crate::driver::alarm::{Alarm, Kind};
 use crate::driver::core::Core;
 use crate::driver::keeper::Keeper;
-use crate::driver::local::{self, Local};
 use crate::driver::nesting;
 use crate::driver::parker::{Guard, Parker};
 use crate::driver::registry;
-use crate::driver::shared::{Armed, How, Refused, Shared};
+use crate::driver::shared::Shared;
 use crate::driver::turn::{self, Seat};
 use crate::driver::wake_list::run_foreign;
-use crate::error::TimerError;
 use crate::primitive::{Arc, AtomicU32, AtomicU64, Mutex, Ordering, Weak};
-use crate::sync::node::Next;
-use crate::sync::pool::NodeId;
 use crate::sync::turn_lock::TurnLock;
 use crate::tick::Tick;
 
-/// Every so many pushes a thread turns the wheel.
-const PUSHES: u32 = 256;
+pub(crate) use self::reference::DriverRef;
+
 /// Inboxes per driver.
 const SHARDS: usize = 8;
 
@@ -310,278 +307,6 @@ impl Driver {
             let _context = handle.enter();
             clock::context_now()
         })
-    }
-}
-
-/// A driver in one of its generations: what handles and timers hold.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct DriverRef {
-    pub(crate) driver: &'static Driver,
-    pub(crate) generation: u32,
-}
-
-impl PartialEq for DriverRef {
-    fn eq(&self, other: &Self) -> bool {
-        core::ptr::eq(self.driver, other.driver) && self.generation == other.generation
-    }
-}
-
-impl DriverRef {
-    /// The driver with this [`label`](Driver::label), whose lowest bits do not matter.
-    #[inline]
-    pub(crate) fn of_label(label: u32, generation: u32) -> Self {
-        Self {
-            driver: registry::driver(label >> INDEX),
-            generation,
-        }
-    }
-
-    /// The tick at which a timer of `deadline` is to fire, on a driver that coalesces.
-    #[cold]
-    pub(crate) fn coalesced(self, deadline: Tick) -> Tick {
-        let grid = self.driver.grid.load(Ordering::Relaxed).max(1);
-        let multiple = deadline.count().div_ceil(grid).checked_mul(grid);
-        multiple.map_or(Tick::MAX, Tick::new)
-    }
-
-    /// What a timer with a thread of its own is kept by.
-    pub(crate) fn keeper(self) -> Option<Arc<Keeper>> {
-        if self.driver.kind != Kind::Thread {
-            return None;
-        }
-        let keeper = self.driver.home.lock().keeper.upgrade()?;
-        (keeper.timer == self).then_some(keeper)
-    }
-
-    /// Why a closed timer is closed.
-    pub(crate) fn closed_text(self) -> &'static str {
-        match self.driver.kind {
-            Kind::Runtime => TimerError::Closed.text(),
-            Kind::Thread => "this timer was closed, or its last handle was dropped",
-            Kind::Manual => "this timer was closed, or the last handle of its clock was dropped",
-        }
-    }
-
-    /// What was due by this time had completed when this timer was closed.
-    pub(crate) fn end(self) -> Tick {
-        self.driver.shared.end(self.generation)
-    }
-
-    /// Lends the wheel; the caller turns afterwards. `None` if this timer is closed.
-    pub(super) fn inspect<R>(self, look: impl FnOnce(&mut Core) -> R) -> Option<R> {
-        let Self { driver, generation } = self;
-        turn::inspect(&driver.shared, &driver.lock, generation, look)
-    }
-
-    /// Whether the runtime has ended, or the timer was closed.
-    #[inline]
-    pub(crate) fn is_closed(self) -> bool {
-        self.driver.shared.is_closed(self.generation)
-    }
-
-    /// The time of this timer's runtime.
-    #[inline]
-    pub(crate) fn now(self) -> Tick {
-        self.driver.now()
-    }
-
-    /// The time that a delay which begins now is counted from.
-    #[inline]
-    pub(crate) fn start(self) -> Tick {
-        self.driver.start()
-    }
-
-    /// Whether this is the clock of a runtime that may pause and advance it.
-    #[inline]
-    pub(crate) fn clock_may_jump(self) -> bool {
-        self.driver.clock.load(Ordering::Relaxed) != clock::SYSTEM
-    }
-
-    /// The time of the latest turn: nothing with a later deadline has fired.
-    #[inline]
-    pub(crate) fn elapsed(self) -> Tick {
-        self.driver.shared.elapsed()
-    }
-
-    /// The deadline that the driver sleeps until.
-    #[inline]
-    pub(crate) fn parked(self) -> Tick {
-        self.driver.shared.bell().deadline()
-    }
-
-    /// Turns the wheel, or leaves a note for the thread that does.
-    #[cold]
-    pub(crate) fn turn(self) {
-        self.driver.turn();
-    }
-
-    /// Whether work of this timer runs on the timer's own runtime.
-    #[inline]
-    pub(crate) fn has_runtime(self) -> bool {
-        self.driver.kind == Kind::Runtime
-    }
-
-    /// The runtime of this timer, unless that has ended.
-    pub(crate) fn runtime(self) -> Option<Handle> {
-        let handle = self.driver.home.lock().handle.clone()?;
-        // It may be that of the next generation, which came only after this one was retired.
-        (!self.is_closed()).then_some(handle)
-    }
-
-    /// Arms a timer; `None` if this timer is closed. Tells as well whether a turn was run for it,
-    /// which may have fired it.
-    #[inline]
-    pub(crate) fn arm(self, deadline: Tick, waker: &Waker) -> Option<(NodeId, bool)> {
-        let mut next = Next::Settled;
-        let kept = local::with(self.driver, |local| {
-            let (node, wanted) = self
-                .driver
-                .shared
-                .rearm(&mut local.cache, deadline, waker)?;
-            next = wanted;
-            Some(node)
-        });
-        match kept {
-            Some(node) if next == Next::Settled && !self.is_closed() => Some((node, false)),
-            Some(node) => self.follow_up(node, deadline, next),
-            None => self.arm_new(deadline, waker),
-        }
-    }
-
-    #[cold]
-    fn follow_up(self, node: NodeId, deadline: Tick, next: Next) -> Option<(NodeId, bool)> {
-        let armed = local::with(self.driver, |local| {
-            let Local { cache, shard, .. } = local;
-            let shared = &self.driver.shared;
-            shared.follow_up(cache, *shard, self.generation, node, deadline, next)
-        });
-        self.finish(armed.map(|Armed { node, how }| (node, how == How::Ring)))
-    }
-
-    fn arm_new(self, deadline: Tick, waker: &Waker) -> Option<(NodeId, bool)> {
-        // The user's code: before anything is borrowed or changed.
-        let waker = waker.clone();
-        let armed = self.arm_quietly(deadline, waker);
-        self.finish(armed)
-    }
-
-    #[inline]
-    fn finish(self, armed: Result<(NodeId, bool), Refused>) -> Option<(NodeId, bool)> {
-        match armed {
-            Ok((node, turn)) => {
-                if turn {
-                    self.turn();
-                }
-                Some((node, turn))
-            }
-            Err(Refused { waker, ring }) => {
-                if ring {
-                    self.turn();
-                }
-                drop(waker);
-                None
-            }
-        }
-    }
-
-    /// As [`arm`](Self::arm), for callers that hold a lock: tells whether the wheel has to be
-    /// turned, which is left to them. Here and in the next two no foreign code runs.
-    #[inline]
-    pub(crate) fn arm_quietly(
-        self,
-        deadline: Tick,
-        waker: Waker,
-    ) -> Result<(NodeId, bool), Refused> {
-        let armed = local::with(self.driver, |local| {
-            let Local { cache, shard, .. } = local;
-            let shared = &self.driver.shared;
-            let mut armed = shared.arm(cache, *shard, self.generation, deadline, waker)?;
-            if armed.how == How::Pushed {
-                local.pushes = local.pushes.wrapping_add(1);
-                if local.pushes.is_multiple_of(PUSHES) {
-                    armed.how = How::Ring;
-                }
-            }
-            Ok(armed)
-        });
-        armed.map(|Armed { node, how }| (node, how == How::Ring))
-    }
-
-    /// Moves the deadline of an armed timer.
-    pub(crate) fn reset(self, node: NodeId, old: Tick, new: Tick) {
-        if self.reset_quietly(node, old, new) {
-            self.turn();
-        }
-    }
-
-    /// As [`reset`](Self::reset); tells whether the caller has to turn the wheel.
-    pub(crate) fn reset_quietly(self, node: NodeId, old: Tick, new: Tick) -> bool {
-        local::with(self.driver, |local| {
-            self.driver.shared.reset(local.shard, node, old, new)
-        })
-    }
-
-    /// Ends a timer, whether it has fired or not, and drops its waker.
-    #[inline]
-    pub(crate) fn cancel(self, node: NodeId) {
-        match self.driver.cancel.load(Ordering::Relaxed) {
-            0 => self.cancel_and_keep(node),
-            _ => {
-                let (waker, turn) = self.cancel_quietly(node);
-                if turn {
-                    self.turn();
-                }
-                drop(waker);
-            }
-        }
-    }
-
-    #[inline]
-    fn cancel_and_keep(self, node: NodeId) {
-        let waker = local::with(self.driver, |local| {
-            self.driver.shared.cancel_and_keep(&mut local.cache, node)
-        });
-        drop(waker);
-    }
-
-    /// As [`cancel`](Self::cancel); gives back the waker if it had not fired, and tells whether the
-    /// caller has to turn the wheel.
-    #[inline]
-    pub(crate) fn cancel_quietly(self, node: NodeId) -> (Option<Waker>, bool) {
-        if self.driver.is_exact() {
-            return self.cancel_exactly(node);
-        }
-        let waker = local::with(self.driver, |local| {
-            self.driver.shared.cancel(&mut local.cache, node)
-        });
-        (waker, false)
-    }
-
-    #[cold]
-    fn cancel_exactly(self, node: NodeId) -> (Option<Waker>, bool) {
-        local::with(self.driver, |local| {
-            self.driver
-                .shared
-                .cancel_exactly(&mut local.cache, local.shard, node)
-        })
-    }
-
-    /// Ends this generation: everything pending is woken and finds the timer closed.
-    pub(crate) fn close(self) {
-        let Self { driver, generation } = self;
-        let Some(alarm) = turn::close(&driver.shared, &driver.lock, generation) else {
-            return;
-        };
-        let kept = registry::forget(self);
-        let Home { handle, guard, .. } = core::mem::take(&mut *driver.home.lock());
-        // Dropping the last handle of a runtime may run the user's code.
-        run_foreign(|| drop((alarm, kept, handle)));
-        if let Some(guard) = guard {
-            // Its drop finds the timer closed.
-            run_foreign(|| guard.abort());
-        }
-        registry::recycle(driver);
-        announce("timer closed", generation);
     }
 }
 
