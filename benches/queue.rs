@@ -66,7 +66,12 @@ mod unix {
                 "--rounds" => wishes.rounds = value().parse().unwrap(),
                 "--items" => wishes.items = value().parse().unwrap(),
                 "--only" => wishes.only = value(),
-                other => panic!("unknown option {other}"),
+                other => {
+                    eprintln!(
+                        "unknown option {other}; there are --rounds N, --items N, --only NAME"
+                    );
+                    std::process::exit(2);
+                }
             }
         }
         if !bench {

@@ -22,7 +22,8 @@ use crate::primitive::Arc;
 /// The free functions of [`cogwheel::time`](crate::time) use the timer of the runtime that they
 /// are called in, as Tokio's do. A `Timer` names one explicitly: it can be carried to any thread,
 /// in a runtime or not, and what it makes waits on *its* runtime's clock. Making a timer through a
-/// handle also saves looking the runtime up.
+/// handle also saves looking the runtime up, unless that is a `current_thread` one: it may have
+/// paused its clock, so whether the thread is inside of it has to be asked.
 ///
 /// Each runtime has one default timer, made when it is first asked for. It costs one task that
 /// never runs: when the runtime shuts down and drops that task, the timer closes.
