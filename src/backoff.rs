@@ -231,8 +231,9 @@ impl Backoff {
     /// # Panics
     ///
     /// Polling panics if the thread is not in a Tokio runtime with timers, unless
-    /// [`with_timer`](Self::with_timer) has named a timer, and after the runtime of the timer has
-    /// shut down.
+    /// [`with_timer`](Self::with_timer) has named a timer; if the timer is at its
+    /// [`max_timers`](crate::timer::Builder::max_timers), of which each delay takes a place while it
+    /// lasts; and after the runtime of the timer has shut down.
     ///
     /// # Cancel safety
     ///

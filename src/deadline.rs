@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use crate::clock;
 use crate::driver::registry;
 use crate::driver::runtime::DriverRef;
-use crate::error::Elapsed;
+use crate::error::{Elapsed, TimerError};
 use crate::sleep::Sleep;
 use crate::tick::Tick;
 use crate::timeout::Timeout;
@@ -269,8 +269,9 @@ impl Deadline {
     ///
     /// # Panics
     ///
-    /// Only on [`never`](Self::never), as [`after`](Self::after). Polling panics after the runtime
-    /// of this timer has shut down.
+    /// At the caller, if the timer is at its [`max_timers`](crate::timer::Builder::max_timers), and
+    /// on [`never`](Self::never) as [`after`](Self::after). Polling panics after the runtime of this
+    /// timer has shut down.
     ///
     /// # Cancel safety
     ///
@@ -287,6 +288,23 @@ impl Deadline {
     {
         let value = future.into_future();
         Timeout::new(value, self.sleep())
+    }
+
+    /// As [`timeout`](Self::timeout), with an error instead of a panic, and instead of a future that
+    /// cannot be awaited.
+    ///
+    /// # Errors
+    ///
+    /// [`TimerError::Closed`] if the runtime of this timer has shut down;
+    /// [`TimerError::AtCapacity`] if the timer is at its
+    /// [`max_timers`](crate::timer::Builder::max_timers); and on [`never`](Self::never) those of
+    /// [`Timer::try_current`]. The future is dropped.
+    pub fn try_timeout<F>(&self, future: F) -> Result<Timeout<F::IntoFuture>, TimerError>
+    where
+        F: IntoFuture,
+    {
+        let value = future.into_future();
+        Ok(Timeout::new(value, self.try_sleep()?))
     }
 
     /// Waits until this deadline.
@@ -310,6 +328,19 @@ impl Deadline {
     #[track_caller]
     pub fn sleep(&self) -> Sleep {
         Sleep::until(self.timer(), self.tick)
+    }
+
+    /// As [`sleep`](Self::sleep), with an error instead of a panic.
+    ///
+    /// # Errors
+    ///
+    /// As [`try_timeout`](Self::try_timeout).
+    pub fn try_sleep(&self) -> Result<Sleep, TimerError> {
+        let timer = match self.timer {
+            Some(timer) => timer,
+            None => registry::try_current()?,
+        };
+        Sleep::try_until(timer, self.tick)
     }
 
     #[track_caller]

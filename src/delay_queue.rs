@@ -101,8 +101,11 @@ use crate::wheel::{self, Wheel};
 /// The queue may be made, filled, changed and dropped anywhere. Only a poll that has to wait needs
 /// a Tokio runtime with time enabled, the one that its task runs in; nothing is spawned. Time is that
 /// of the current runtime's default timer: Tokio's clock, or a manual one that was
-/// [made the default](crate::Timer::make_default). It takes part in Tokio's cooperative scheduling: after a burst of items in one poll of a task it returns
-/// `Pending` once, so that other tasks get their turn.
+/// [made the default](crate::Timer::make_default). A queue that waits counts as one timer of that,
+/// and the poll panics where a [bound](crate::timer::Builder::max_timers) leaves no place for it.
+///
+/// It takes part in Tokio's cooperative scheduling: after a burst of items in one poll of a task it
+/// returns `Pending` once, so that other tasks get their turn.
 ///
 /// # Cost
 ///

@@ -21,7 +21,8 @@
 //! what lets a timer hold a plain reference instead of a counted one.
 //!
 //! * [`shared`]: what users and driver share; [`core`]: the wheel; [`turn`]: the loop;
-//!   [`wake_list`]: a batch of wakers. These know neither Tokio nor a clock.
+//!   [`wake_list`]: a batch of wakers; [`places`]: how many timers may live. These know neither
+//!   Tokio nor a clock.
 //! * `runtime`: the driver, which knows the time; `alarm`: what ends its sleep, by its kind:
 //!   `parker` for a runtime, `keeper` for a thread, `manual` for a clock that is moved by hand.
 //! * `registry`: which runtime has which driver; `local`: what a thread keeps; `nesting`: which
@@ -34,6 +35,7 @@
 )]
 
 pub mod core;
+pub mod places;
 pub mod shared;
 pub mod turn;
 pub mod wake_list;

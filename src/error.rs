@@ -60,6 +60,9 @@ pub enum TimerError {
     /// The system has refused the thread that was to drive this timer. Try again when there are
     /// fewer, or use the timer of a runtime.
     NoThread,
+    /// As many timers live as [`max_timers`](crate::timer::Builder::max_timers) allows. Try again
+    /// when some were dropped, turn the work away that wanted one more, or allow more.
+    AtCapacity,
 }
 
 impl TimerError {
@@ -74,6 +77,9 @@ impl TimerError {
             }
             Self::Closed => "A Tokio 1.x context was found, but it is being shutdown.",
             Self::NoThread => "the system has refused a thread for the timer",
+            Self::AtCapacity => {
+                "as many timers live as `max_timers` allows; drop some, or allow more"
+            }
         }
     }
 }

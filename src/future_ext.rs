@@ -53,8 +53,9 @@ pub trait FutureExt: IntoFuture {
     ///
     /// # Panics
     ///
-    /// At the call, and at the caller's location, if the thread is not in a Tokio runtime or that
-    /// runtime was built without timers.
+    /// At the call, and at the caller's location, if the thread is not in a Tokio runtime, if that
+    /// runtime was built without timers, or if it was given a default timer that is at its
+    /// [`max_timers`](crate::timer::Builder::max_timers).
     #[track_caller]
     fn timeout(self, duration: Duration) -> Timeout<Self::IntoFuture>
     where

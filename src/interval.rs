@@ -21,6 +21,7 @@ use core::time::Duration;
 use tokio::time::Instant;
 
 use crate::clock;
+use crate::error::TimerError;
 use crate::sleep::{Sleep, sleep, sleep_until};
 use crate::timer::Timer;
 
@@ -69,7 +70,8 @@ pub fn interval(period: Duration) -> Interval {
 /// # Panics
 ///
 /// At the call, and at the caller's location, if `period` is zero, if the thread is not in a Tokio
-/// runtime, or if that runtime was built without timers; in this order. Ticking panics after that
+/// runtime, if that runtime was built without timers, or if it was given a default timer that is at
+/// its [`max_timers`](crate::timer::Builder::max_timers); in this order. Ticking panics after that
 /// runtime has shut down.
 ///
 /// # Cost
@@ -104,7 +106,8 @@ impl Timer {
     ///
     /// # Panics
     ///
-    /// Panics if `period` is zero.
+    /// At the caller, if `period` is zero, and if this timer is at its
+    /// [`max_timers`](crate::timer::Builder::max_timers).
     ///
     /// # Examples
     ///
@@ -124,17 +127,54 @@ impl Timer {
         Interval::new(self.sleep(Duration::ZERO), period)
     }
 
+    /// As [`interval`](Self::interval), with an error instead of an interval that cannot be had.
+    ///
+    /// # Errors
+    ///
+    /// [`TimerError::Closed`] if the runtime of this timer has shut down;
+    /// [`TimerError::AtCapacity`] if this timer is at its
+    /// [`max_timers`](crate::timer::Builder::max_timers).
+    ///
+    /// # Panics
+    ///
+    /// At the caller, if `period` is zero.
+    #[track_caller]
+    pub fn try_interval(&self, period: Duration) -> Result<Interval, TimerError> {
+        assert!(!period.is_zero(), "`period` must be non-zero.");
+        Ok(Interval::new(self.try_sleep(Duration::ZERO)?, period))
+    }
+
     /// Ticks at `start` and then every `period`, on this timer's clock.
     ///
     /// As [`time::interval_at`](crate::time::interval_at), from any thread.
     ///
     /// # Panics
     ///
-    /// Panics if `period` is zero.
+    /// As [`interval`](Self::interval).
     #[track_caller]
     pub fn interval_at(&self, start: Instant, period: Duration) -> Interval {
         assert!(!period.is_zero(), "`period` must be non-zero.");
         Interval::new(self.sleep_until(start), period)
+    }
+
+    /// As [`interval_at`](Self::interval_at), with an error instead of an interval that cannot be
+    /// had.
+    ///
+    /// # Errors
+    ///
+    /// As [`try_interval`](Self::try_interval).
+    ///
+    /// # Panics
+    ///
+    /// At the caller, if `period` is zero.
+    #[track_caller]
+    pub fn try_interval_at(
+        &self,
+        start: Instant,
+        period: Duration,
+    ) -> Result<Interval, TimerError> {
+        assert!(!period.is_zero(), "`period` must be non-zero.");
+        Ok(Interval::new(self.try_sleep_until(start)?, period))
     }
 }
 

@@ -135,6 +135,6 @@ pub use crate::timer::Timer;
 #[cfg(loom)]
 #[doc(hidden)]
 pub mod loom_only {
-    pub use crate::driver::{core, shared, turn, wake_list};
+    pub use crate::driver::{core, places, shared, turn, wake_list};
     pub use crate::sync::{alarm_clock, doorbell, inbox, node, pool, turn_lock};
 }

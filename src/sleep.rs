@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 use crate::clock;
 use crate::driver::registry;
-use crate::driver::runtime::{COALESCES, DriverRef};
+use crate::driver::runtime::{BOUNDED, COALESCES, DriverRef, Place};
 use crate::error::TimerError;
 use crate::sync::node::{Next, Polled};
 use crate::sync::pool::NodeId;
@@ -51,7 +51,10 @@ const OVERDUE: Duration = Duration::from_millis(3);
 ///
 /// # Panics
 ///
-/// Panics if the calling thread is not in a Tokio runtime or in one without timers.
+/// Panics if the calling thread is not in a Tokio runtime or in one without timers, and if that
+/// runtime was given a default timer that is at its
+/// [`max_timers`](crate::timer::Builder::max_timers). [`Timer::try_current`] and
+/// [`Timer::try_sleep`] do not.
 ///
 /// # Cancel safety
 ///
@@ -88,7 +91,7 @@ pub fn sleep(duration: Duration) -> Sleep {
 ///
 /// # Panics
 ///
-/// Panics if the calling thread is not in a Tokio runtime or in one without timers.
+/// As [`sleep`].
 ///
 /// # Examples
 ///
@@ -107,12 +110,34 @@ pub fn sleep_until(deadline: Instant) -> Sleep {
     Sleep::until(registry::current(), clock::tick_of(deadline))
 }
 
+/// Turns a wheel that is overdue: all workers are busy, or somebody would have.
+#[inline]
+fn help(timer: DriverRef, now: Tick) {
+    if now > timer.parked().after(OVERDUE) {
+        timer.turn();
+    }
+}
+
+#[inline]
+#[track_caller]
+fn take_place(timer: DriverRef) -> u32 {
+    match timer.take_place() {
+        Ok(label) => label,
+        Err(error) => panic!("{error}"),
+    }
+}
+
 /// Making sleeps.
 impl Timer {
     /// Waits for `duration`, counted from this call, on this timer's clock.
     ///
-    /// As [`time::sleep`](crate::time::sleep), from any thread. It never panics: on a closed timer
-    /// the future panics when it is polled; see [`try_sleep`](Self::try_sleep).
+    /// As [`time::sleep`](crate::time::sleep), from any thread. On a closed timer the future panics
+    /// when it is polled; see [`try_sleep`](Self::try_sleep).
+    ///
+    /// # Panics
+    ///
+    /// At the caller, if this timer is at its [`max_timers`](crate::timer::Builder::max_timers). One
+    /// without such a bound never panics here.
     ///
     /// # Examples
     ///
@@ -126,26 +151,38 @@ impl Timer {
     /// # }
     /// ```
     #[inline]
+    #[track_caller]
     pub fn sleep(&self, duration: Duration) -> Sleep {
         let driver = self.driver();
         Sleep::after(driver, driver.start(), duration)
     }
 
-    /// As [`sleep`](Self::sleep), with an error instead of a future that cannot be awaited.
+    /// As [`sleep`](Self::sleep), with an error instead of a panic, and instead of a future that
+    /// cannot be awaited.
     ///
     /// # Errors
     ///
-    /// [`TimerError::Closed`] if the runtime of this timer has shut down.
+    /// [`TimerError::Closed`] if the runtime of this timer has shut down;
+    /// [`TimerError::AtCapacity`] if this timer is at its
+    /// [`max_timers`](crate::timer::Builder::max_timers).
     pub fn try_sleep(&self, duration: Duration) -> Result<Sleep, TimerError> {
-        if self.is_closed() {
+        let driver = self.driver();
+        if driver.is_closed() {
             return Err(TimerError::Closed);
         }
-        Ok(self.sleep(duration))
+        let now = driver.start();
+        help(driver, now);
+        let label = driver.take_place_if_open()?;
+        Ok(Sleep::after_with(driver, label, now, duration))
     }
 
     /// Waits until `deadline` on this timer's clock.
     ///
     /// As [`time::sleep_until`](crate::time::sleep_until), from any thread.
+    ///
+    /// # Panics
+    ///
+    /// As [`sleep`](Self::sleep).
     ///
     /// # Examples
     ///
@@ -158,8 +195,18 @@ impl Timer {
     /// # }
     /// ```
     #[inline]
+    #[track_caller]
     pub fn sleep_until(&self, deadline: Instant) -> Sleep {
         Sleep::until(self.driver(), clock::tick_of(deadline))
+    }
+
+    /// As [`sleep_until`](Self::sleep_until), with an error instead of a panic.
+    ///
+    /// # Errors
+    ///
+    /// As [`try_sleep`](Self::try_sleep).
+    pub fn try_sleep_until(&self, deadline: Instant) -> Result<Sleep, TimerError> {
+        Sleep::try_until(self.driver(), clock::tick_of(deadline))
     }
 }
 
@@ -188,7 +235,8 @@ impl Timer {
 ///
 /// # Cancel safety
 ///
-/// Dropping it at any point cancels the timer. The waker is released at once, or kept by the thread
+/// Dropping it at any point cancels the timer, and gives back its place if the timer has a
+/// [bound](crate::timer::Builder::max_timers). The waker is released at once, or kept by the thread
 /// for the next timer of the same task, one at most; see
 /// [`release_wakers`](crate::timer::Builder::release_wakers).
 ///
@@ -245,28 +293,51 @@ pub struct Sleep {
 }
 
 impl Sleep {
+    /// Ends `duration` after `now`.
+    ///
+    /// # Panics
+    ///
+    /// Panics, at the caller, if the timer is at its bound.
     #[inline]
+    #[track_caller]
     fn after(timer: DriverRef, now: Tick, duration: Duration) -> Self {
-        if now > timer.parked().after(OVERDUE) {
-            // All workers are busy, or somebody would have turned: help.
-            timer.turn();
-        }
+        help(timer, now);
+        let label = take_place(timer);
+        Self::after_with(timer, label, now, duration)
+    }
+
+    /// As [`after`](Self::after), with the label that a place was taken for.
+    #[inline]
+    fn after_with(timer: DriverRef, label: u32, now: Tick, duration: Duration) -> Self {
         let state = if duration.is_zero() { WAITING } else { FRESH };
-        Self::new(timer, now.after(duration), state)
+        Self::with(timer, label | state, now.after(duration))
     }
 
+    /// Ends at `deadline`.
+    ///
+    /// # Panics
+    ///
+    /// Panics, at the caller, if the timer is at its bound.
     #[inline]
+    #[track_caller]
     pub(crate) fn until(timer: DriverRef, deadline: Tick) -> Self {
-        Self::new(timer, deadline, WAITING)
+        let label = take_place(timer);
+        Self::with(timer, label | WAITING, deadline)
+    }
+
+    /// As [`until`](Self::until), with an error instead of the panic and for a closed timer.
+    pub(crate) fn try_until(timer: DriverRef, deadline: Tick) -> Result<Self, TimerError> {
+        let label = timer.take_place_if_open()?;
+        Ok(Self::with(timer, label | WAITING, deadline))
     }
 
     #[inline]
-    fn new(timer: DriverRef, deadline: Tick, state: u32) -> Self {
+    fn with(timer: DriverRef, driver_and_state: u32, deadline: Tick) -> Self {
         Self {
             node: None,
             deadline: deadline.min(LAST),
             generation: timer.generation,
-            driver_and_state: timer.driver.label() | state,
+            driver_and_state,
         }
     }
 
@@ -503,12 +574,10 @@ impl Sleep {
         }
     }
 
-    /// Whether the deadline has come; helps a driver that is late.
+    /// Whether the deadline has come.
     fn is_due(&self, timer: DriverRef) -> bool {
         let now = timer.now();
-        if now > timer.parked().after(OVERDUE) {
-            timer.turn();
-        }
+        help(timer, now);
         self.deadline <= now
     }
 
@@ -530,6 +599,21 @@ impl FusedFuture for Sleep {
 impl Drop for Sleep {
     #[inline]
     fn drop(&mut self) {
+        if self.driver_and_state & BOUNDED != 0 {
+            return self.leave();
+        }
+        if let Some(node) = self.node {
+            self.timer().cancel(node);
+        }
+    }
+}
+
+impl Sleep {
+    /// The drop of a sleep that has a place.
+    #[cold]
+    fn leave(&self) {
+        // PANIC: cancelling drops a waker; the place is given back whatever that does.
+        let _place = Place(self.timer());
         if let Some(node) = self.node {
             self.timer().cancel(node);
         }

@@ -27,7 +27,7 @@ use pin_project_lite::pin_project;
 use tokio::task::coop;
 use tokio::time::Instant;
 
-use crate::error::Elapsed;
+use crate::error::{Elapsed, TimerError};
 use crate::sleep::{Sleep, sleep, sleep_until};
 use crate::timer::Timer;
 
@@ -52,8 +52,10 @@ pub use self::lazy::{LazyTimeout, lazy_timeout};
 ///
 /// # Panics
 ///
-/// At the call, and at the caller's location, if the thread is not in a Tokio runtime or that
-/// runtime was built without timers. Polling panics after that runtime has shut down.
+/// At the call, and at the caller's location, if the thread is not in a Tokio runtime, if that
+/// runtime was built without timers, or if it was given a default timer that is at its
+/// [`max_timers`](crate::timer::Builder::max_timers); [`Timer::try_current`] and
+/// [`Timer::try_timeout`] do not. Polling panics after that runtime has shut down.
 ///
 /// # Cancel safety
 ///
@@ -127,7 +129,12 @@ impl Timer {
     /// Gives `future` until `duration` from now, on this timer's clock.
     ///
     /// As [`time::timeout`](crate::time::timeout), from any thread and without looking a runtime
-    /// up. It never panics; on a closed timer the future does when it is polled.
+    /// up. On a closed timer the future panics when it is polled.
+    ///
+    /// # Panics
+    ///
+    /// At the caller, if this timer is at its [`max_timers`](crate::timer::Builder::max_timers). One
+    /// without such a bound never panics here.
     ///
     /// # Examples
     ///
@@ -140,6 +147,7 @@ impl Timer {
     /// assert_eq!(timer.timeout(Duration::from_secs(1), async { 7 }).await, Ok(7));
     /// # }
     /// ```
+    #[track_caller]
     pub fn timeout<F>(&self, duration: Duration, future: F) -> Timeout<F::IntoFuture>
     where
         F: IntoFuture,
@@ -148,15 +156,75 @@ impl Timer {
         Timeout::new(value, self.sleep(duration))
     }
 
+    /// As [`timeout`](Self::timeout), with an error instead of a panic, and instead of a future that
+    /// cannot be awaited.
+    ///
+    /// # Errors
+    ///
+    /// [`TimerError::Closed`] if the runtime of this timer has shut down;
+    /// [`TimerError::AtCapacity`] if this timer is at its
+    /// [`max_timers`](crate::timer::Builder::max_timers). The future is dropped.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), cogwheel::error::TimerError> {
+    /// use cogwheel::{Timer, error::TimerError, time::Duration};
+    ///
+    /// let timer = Timer::builder().max_timers(1).build()?;
+    /// let patience = Duration::from_secs(1);
+    /// let first = timer.try_timeout(patience, async { "served" })?;
+    /// let second = timer.try_timeout(patience, async { "served" });
+    /// assert_eq!(second.unwrap_err(), TimerError::AtCapacity);
+    /// assert_eq!(first.await, Ok("served"));
+    /// assert!(timer.try_timeout(patience, async { "served" }).is_ok());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn try_timeout<F>(
+        &self,
+        duration: Duration,
+        future: F,
+    ) -> Result<Timeout<F::IntoFuture>, TimerError>
+    where
+        F: IntoFuture,
+    {
+        let value = future.into_future();
+        Ok(Timeout::new(value, self.try_sleep(duration)?))
+    }
+
     /// Gives `future` until `deadline` on this timer's clock.
     ///
     /// As [`time::timeout_at`](crate::time::timeout_at), from any thread.
+    ///
+    /// # Panics
+    ///
+    /// As [`timeout`](Self::timeout).
+    #[track_caller]
     pub fn timeout_at<F>(&self, deadline: Instant, future: F) -> Timeout<F::IntoFuture>
     where
         F: IntoFuture,
     {
         let value = future.into_future();
         Timeout::new(value, self.sleep_until(deadline))
+    }
+
+    /// As [`timeout_at`](Self::timeout_at), with an error instead of a panic.
+    ///
+    /// # Errors
+    ///
+    /// As [`try_timeout`](Self::try_timeout).
+    pub fn try_timeout_at<F>(
+        &self,
+        deadline: Instant,
+        future: F,
+    ) -> Result<Timeout<F::IntoFuture>, TimerError>
+    where
+        F: IntoFuture,
+    {
+        let value = future.into_future();
+        Ok(Timeout::new(value, self.try_sleep_until(deadline)?))
     }
 }
 

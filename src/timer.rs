@@ -401,6 +401,56 @@ impl Builder {
         self
     }
 
+    /// Lets at most `most` timers of this one live at once: for a service that makes them on behalf
+    /// of others, who may want too many.
+    ///
+    /// One more is refused where it is made: the `try_` methods of [`Timer`] give
+    /// [`TimerError::AtCapacity`], and their siblings panic at the caller, as do the free functions
+    /// where this timer was [made the default](Timer::make_default). What has been made is never
+    /// refused anything: no poll and no reset fails.
+    ///
+    /// # What lives
+    ///
+    /// * A [`Sleep`](crate::time::Sleep) and what holds one (a timeout, an interval, a stream of
+    ///   `StreamExt`): from the call that makes it until it is dropped. It counts
+    ///   as one whether it was polled, is armed, has fired, or was moved afterwards, and one that is
+    ///   leaked counts until the timer is closed. A `lazy_timeout` begins with the first poll that
+    ///   finds its future pending.
+    /// * Scheduled work: until it starts or is cancelled, a series until it ends. Whether there is
+    ///   still a handle does not matter.
+    /// * A [`DelayQueue`](crate::DelayQueue) or a receiver of one that waits in this timer: one,
+    ///   however many items there are; see
+    ///   [`channel_bounded`](crate::delay_queue::channel_bounded) for those. Such a poll panics if
+    ///   there is no place.
+    ///
+    /// So no more than `most` are ever [pending](ManualClock::pending). Of a closed timer nothing
+    /// lives, and nothing is refused for this reason.
+    ///
+    /// Zero is a timer that makes none. A number that does not fit into 32 bits is no bound.
+    ///
+    /// # Cost
+    ///
+    /// One word that all threads share: an exchange when a timer is made, and one when it is dropped.
+    /// Timers without a bound do not touch it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use cogwheel::{Timer, error::TimerError, time::Duration};
+    ///
+    /// let clock = Timer::builder().max_timers(1).build_manual();
+    /// let timer = clock.timer();
+    /// let only = timer.try_sleep(Duration::from_secs(1))?;
+    /// assert_eq!(timer.try_sleep(Duration::ZERO).unwrap_err(), TimerError::AtCapacity);
+    /// drop(only);
+    /// assert!(timer.try_sleep(Duration::ZERO).is_ok());
+    /// # Ok::<(), TimerError>(())
+    /// ```
+    pub fn max_timers(mut self, most: usize) -> Self {
+        self.config.max_timers = u32::try_from(most).ok();
+        self
+    }
+
     /// Makes the timer.
     ///
     /// # Errors

@@ -101,7 +101,11 @@ impl Alarm {
                 sleep
             }
             // Another task may live in another runtime: its wait is its own runtime's business.
-            slot => slot.insert(sleep::sleep_until(deadline)),
+            slot => {
+                // First the old one, whose place may be the last of its timer.
+                *slot = None;
+                slot.insert(sleep::sleep_until(deadline))
+            }
         };
         if Pin::new(sleep).poll(cx).is_pending() {
             self.promise = Promise::Until(next);

@@ -17,6 +17,7 @@ use crate::driver::core::Core;
 use crate::driver::keeper::Keeper;
 use crate::driver::nesting;
 use crate::driver::parker::{Guard, Parker};
+use crate::driver::places::Places;
 use crate::driver::registry;
 use crate::driver::shared::Shared;
 use crate::driver::turn::{self, Seat};
@@ -25,7 +26,7 @@ use crate::primitive::{Arc, AtomicU32, AtomicU64, Mutex, Ordering, Weak};
 use crate::sync::turn_lock::TurnLock;
 use crate::tick::Tick;
 
-pub(crate) use self::reference::DriverRef;
+pub(crate) use self::reference::{DriverRef, Place};
 
 /// Inboxes per driver.
 const SHARDS: usize = 8;
@@ -39,6 +40,8 @@ pub(crate) struct Config {
     pub(crate) release_wakers: bool,
     /// Wake at multiples of this alone; zero is off.
     pub(crate) coalesce: Duration,
+    /// So many timers may live at once, if there is a bound.
+    pub(crate) max_timers: Option<u32>,
 }
 
 /// Unlink cancelled timers at once.
@@ -63,10 +66,19 @@ impl Config {
 pub(crate) const COALESCES: u32 = 1 << 2;
 /// Where the index begins in a label.
 const INDEX: u32 = 3;
+/// Set in a label if so many timers may live at once and no more. At the upper end, where cutting it
+/// off together with the lower ones takes one instruction.
+pub(crate) const BOUNDED: u32 = 1 << 31;
+
+/// The index in a label.
+#[inline]
+const fn index_in(label: u32) -> u32 {
+    (label & !BOUNDED) >> INDEX
+}
 
 /// A wheel, its users' side and its alarm; lives for ever, serves one runtime after another.
 pub(crate) struct Driver {
-    /// Which driver of this process it is, and whether it coalesces.
+    /// Which driver of this process it is, whether it coalesces and whether it has a bound.
     label: AtomicU32,
     kind: Kind,
     shared: Shared,
@@ -80,6 +92,8 @@ pub(crate) struct Driver {
     time: AtomicU64,
     /// What deadlines are multiples of, in ticks, if they are coalesced.
     grid: AtomicU64,
+    /// For its timers, if it has a bound.
+    places: Places,
     home: Mutex<Home>,
 }
 
@@ -122,6 +136,7 @@ impl Driver {
             clock: AtomicU64::new(clock),
             time: AtomicU64::new(0),
             grid: AtomicU64::new(0),
+            places: Places::new(),
             home: Mutex::new(Home::default()),
         }
     }
@@ -167,8 +182,13 @@ impl Driver {
         let grid = Tick::ZERO.after(config.coalesce).count();
         self.grid.store(grid, Ordering::Release);
         let coalesces = if grid > 1 { COALESCES } else { 0 };
-        let index = self.label.load(Ordering::Relaxed) >> INDEX << INDEX;
-        self.label.store(index | coalesces, Ordering::Release);
+        let bounded = config.max_timers.map_or(0, |most| {
+            self.places.open(generation, most);
+            BOUNDED
+        });
+        let index = self.index() << INDEX;
+        self.label
+            .store(index | coalesces | bounded, Ordering::Release);
         turn::open(&self.shared, &self.lock, Core::new(now), alarm);
         DriverRef {
             driver: self,
@@ -227,11 +247,11 @@ impl Driver {
 
     /// Which driver of this process it is.
     fn index(&self) -> u32 {
-        self.label() >> INDEX
+        index_in(self.label())
     }
 
     /// Which driver of this process it is, for [`DriverRef::of_label`], and whether it
-    /// [`COALESCES`].
+    /// [`COALESCES`] or is [`BOUNDED`].
     #[inline]
     pub(crate) fn label(&self) -> u32 {
         // ORDERING: it changes only while the driver is closed, and who has a timer of a generation

@@ -37,7 +37,8 @@ impl Timer {
     /// # Panics
     ///
     /// Panics, at the caller, if this timer has no runtime of its own and the calling thread is
-    /// not in one: enter a runtime first.
+    /// not in one: enter a runtime first; and if this timer is at its
+    /// [`max_timers`](crate::timer::Builder::max_timers).
     ///
     /// # Cost
     ///
@@ -77,8 +78,9 @@ impl Timer {
     ///
     /// # Errors
     ///
-    /// [`TimerError::Closed`] if the runtime of this timer has shut down, and
-    /// [`TimerError::NoRuntime`] where [`schedule`](Self::schedule) panics. The future is dropped.
+    /// [`TimerError::Closed`] if the runtime of this timer has shut down, and where
+    /// [`schedule`](Self::schedule) panics, [`TimerError::NoRuntime`] or
+    /// [`TimerError::AtCapacity`]. The future is dropped.
     ///
     /// # Examples
     ///
@@ -101,8 +103,10 @@ impl Timer {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        self.ready_for_work()?;
-        Ok(self.schedule(delay, future))
+        self.open_for_work()?;
+        let now = self.driver().start();
+        let handle = self.try_begin(Once::new(future), now, now.after(delay))?;
+        Ok(Scheduled::new(handle))
     }
 
     /// Runs `future` at `deadline`, as [`schedule`](Self::schedule) does.
@@ -137,8 +141,10 @@ impl Timer {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        self.ready_for_work()?;
-        Ok(self.schedule_at(deadline, future))
+        self.open_for_work()?;
+        let now = self.driver().now();
+        let handle = self.try_begin(Once::new(future), now, clock::tick_of(deadline))?;
+        Ok(Scheduled::new(handle))
     }
 
     /// Runs what `make` gives every `period`, for the first time one `period` from now.
@@ -219,16 +225,29 @@ impl Timer {
         F: Future<Output = ()> + Send + 'static,
     {
         assert!(!period.is_zero(), "`period` must be non-zero.");
-        self.ready_for_work()?;
-        Ok(self.schedule_every(period, make))
+        self.open_for_work()?;
+        let now = self.driver().start();
+        let handle = self.try_begin(Every::new(period, make), now, now.after(period))?;
+        Ok(Scheduled::new(handle))
     }
 
     #[track_caller]
     fn begin<W: Work>(&self, work: W, now: Tick, deadline: Tick) -> Arc<Task<W>> {
-        match self.place_of_work() {
-            Ok(runtime) => Task::schedule(self.driver(), runtime, work, now, deadline),
+        match self.try_begin(work, now, deadline) {
+            Ok(task) => task,
             Err(error) => panic!("{error}"),
         }
+    }
+
+    fn try_begin<W: Work>(
+        &self,
+        work: W,
+        now: Tick,
+        deadline: Tick,
+    ) -> Result<Arc<Task<W>>, TimerError> {
+        let runtime = self.place_of_work()?;
+        self.driver().take_place()?;
+        Ok(Task::schedule(self.driver(), runtime, work, now, deadline))
     }
 
     /// Where work is to run: nowhere else than on the timer's own runtime, if it has one, which
@@ -241,10 +260,10 @@ impl Timer {
         Ok(Some(current))
     }
 
-    fn ready_for_work(&self) -> Result<(), TimerError> {
+    fn open_for_work(&self) -> Result<(), TimerError> {
         if self.is_closed() {
             return Err(TimerError::Closed);
         }
-        self.place_of_work().map(drop)
+        Ok(())
     }
 }

@@ -22,6 +22,8 @@
 //! * `Pending` owns a node if and only if it is armed; the node's waker is this task.
 //! * `Pending` without a node is due, and a runner is on its way.
 //! * Whoever moves the phase to `Ended` takes the work and the waiting party out.
+//! * A task has a place of its timer, if that has a bound, until its last round has started or, of a
+//!   series, until it has ended: a series is never out of the timer's hands before.
 
 #![forbid(unsafe_code)]
 
@@ -33,7 +35,7 @@ use std::task::Wake;
 
 use tokio::runtime::Handle;
 
-use crate::driver::runtime::DriverRef;
+use crate::driver::runtime::{DriverRef, Place};
 use crate::driver::shared::Refused;
 use crate::driver::wake_list::run_foreign;
 use crate::interval::MissedTickBehavior;
@@ -99,7 +101,7 @@ pub(super) trait Job<T>: Send + Sync {
 }
 
 impl<W: Work> Task<W> {
-    /// Schedules `work` for `deadline`, where it is `now` already.
+    /// Schedules `work` for `deadline`, where it is `now` already. The caller has taken a place.
     pub(super) fn schedule(
         driver: DriverRef,
         runtime: Option<Handle>,
@@ -200,6 +202,9 @@ impl<W: Work> Task<W> {
             }
         };
         state.counts.rounds += 1;
+        if !W::REPEATS {
+            drop(Place(self.driver));
+        }
         if let Some(period) = work.period() {
             let next = state.missed.next_tick(state.deadline, now, period);
             state.deadline = next.min(LAST);
@@ -433,12 +438,20 @@ impl<W: Work> Errands<W> {
     /// Ends the task.
     fn end(&mut self, state: &mut State<W>, outcome: Outcome<W::Output>) {
         let ended = Phase::Ended(Some(outcome));
-        if let Phase::Pending { work, node } = core::mem::replace(&mut state.phase, ended) {
+        let before = core::mem::replace(&mut state.phase, ended);
+        // One that ran and does not repeat has given its place back when it started.
+        let place = match before {
+            Phase::Pending { .. } => Some(Place(self.driver)),
+            Phase::Running { .. } if W::REPEATS => Some(Place(self.driver)),
+            Phase::Running { .. } | Phase::Ended(_) => None,
+        };
+        if let Phase::Pending { work, node } = before {
             self.work = Some(work);
             if let Some(node) = node {
                 self.leave(node);
             }
         }
+        drop(place);
         self.waiter = state.waiter.take();
     }
 

@@ -6,12 +6,13 @@ use core::task::Waker;
 
 use tokio::runtime::Handle;
 
-use super::{Driver, Home, INDEX, announce};
+use super::{BOUNDED, Driver, Home, announce, index_in};
 use crate::clock;
 use crate::driver::alarm::Kind;
 use crate::driver::core::Core;
 use crate::driver::keeper::Keeper;
 use crate::driver::local::{self, Local};
+use crate::driver::places::Full;
 use crate::driver::registry;
 use crate::driver::shared::{Armed, How, Refused};
 use crate::driver::turn;
@@ -32,6 +33,19 @@ pub(crate) struct DriverRef {
     pub(crate) generation: u32,
 }
 
+/// A place that was taken; its drop gives it back, if its timer has a bound.
+#[must_use = "dropping it gives the place back"]
+pub(crate) struct Place(pub(crate) DriverRef);
+
+impl Drop for Place {
+    #[inline]
+    fn drop(&mut self) {
+        if self.0.driver.label() & BOUNDED != 0 {
+            self.0.give_back_bounded();
+        }
+    }
+}
+
 impl PartialEq for DriverRef {
     fn eq(&self, other: &Self) -> bool {
         core::ptr::eq(self.driver, other.driver) && self.generation == other.generation
@@ -43,7 +57,7 @@ impl DriverRef {
     #[inline]
     pub(crate) fn of_label(label: u32, generation: u32) -> Self {
         Self {
-            driver: registry::driver(label >> INDEX),
+            driver: registry::driver(index_in(label)),
             generation,
         }
     }
@@ -54,6 +68,50 @@ impl DriverRef {
         let grid = self.driver.grid.load(Ordering::Relaxed).max(1);
         let multiple = deadline.count().div_ceil(grid).checked_mul(grid);
         multiple.map_or(Tick::MAX, Tick::new)
+    }
+
+    /// Takes a place for a timer that is to be made, if this timer has a bound, and gives the label
+    /// to make it with. The place is given back by [`Place`].
+    ///
+    /// # Errors
+    ///
+    /// [`TimerError::AtCapacity`] if none is left.
+    #[inline]
+    pub(crate) fn take_place(self) -> Result<u32, TimerError> {
+        let label = self.driver.label();
+        if label & BOUNDED != 0 {
+            self.take_bounded()?;
+        }
+        Ok(label)
+    }
+
+    /// As [`take_place`](Self::take_place), unless this timer is closed.
+    ///
+    /// # Errors
+    ///
+    /// [`TimerError::Closed`] or [`TimerError::AtCapacity`].
+    pub(crate) fn take_place_if_open(self) -> Result<u32, TimerError> {
+        if self.is_closed() {
+            return Err(TimerError::Closed);
+        }
+        self.take_place()
+    }
+
+    /// A closed timer has room for everybody, because nothing that is made of it waits.
+    #[cold]
+    fn take_bounded(self) -> Result<(), TimerError> {
+        match self.driver.places.take(self.generation) {
+            Err(Full) if !self.is_closed() => Err(TimerError::AtCapacity),
+            _ => Ok(()),
+        }
+    }
+
+    #[cold]
+    fn give_back_bounded(self) {
+        // What was made of a closed timer may have taken no place; that timer is closed for good.
+        if !self.is_closed() {
+            self.driver.places.give_back(self.generation);
+        }
     }
 
     /// What a timer with a thread of its own is kept by.
