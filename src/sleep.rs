@@ -445,11 +445,16 @@ impl Sleep {
     /// When it is to be woken: at its deadline, or after that at the timer's next common wake-up.
     #[inline]
     fn target(&self) -> Tick {
-        if self.driver_and_state & COALESCES == 0 {
-            self.deadline
-        } else {
+        if self.coalesces() {
             self.timer().coalesced(self.deadline).min(LAST)
+        } else {
+            self.deadline
         }
+    }
+
+    #[inline]
+    fn coalesces(&self) -> bool {
+        self.driver_and_state & COALESCES != 0
     }
 
     #[inline]
@@ -544,7 +549,8 @@ impl Sleep {
     /// Whether the clock has to be read before this is armed.
     ///
     /// Not if it can only be due while the driver is a second late, on a clock that does not jump;
-    /// and not if the deadline lay ahead just now and the turn that will be run for it finds out.
+    /// and not if the deadline lay ahead just now and the turn that will be run for it finds out. A
+    /// turn for a common wake-up does not: that lies after the deadline.
     #[inline]
     fn may_be_due(&self, timer: DriverRef) -> bool {
         let parked = timer.parked();
@@ -552,7 +558,7 @@ impl Sleep {
         if self.deadline >= parked.after(AHEAD) {
             return !fresh && timer.clock_may_jump();
         }
-        !fresh || parked <= self.deadline
+        !fresh || parked <= self.deadline || self.coalesces()
     }
 
     fn poll_armed(

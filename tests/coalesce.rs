@@ -169,3 +169,12 @@ fn a_runtime_wakes_less_often() {
     assert_eq!(stops(Duration::ZERO), 40);
     assert!(stops(GRID) <= 5);
 }
+
+#[test]
+fn a_first_poll_after_the_deadline_completes_though_the_wake_up_lies_ahead() {
+    let clock = clock_at(ms(1));
+    let mut sleep = clock.timer().sleep(ms(1));
+    clock.advance(ms(2));
+    assert!(clock.now() >= sleep.deadline());
+    assert!(poll(&mut sleep, Waker::noop()).is_ready());
+}
