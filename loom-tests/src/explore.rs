@@ -1,7 +1,15 @@
 //! Runs a model and counts in how many interleavings.
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+thread_local! {
+    /// Threads that the model which runs here has started. All of its threads share one thread of
+    /// the system.
+    static STARTED: Cell<usize> = const { Cell::new(0) };
+}
 
 /// The bound for a model of two threads.
 ///
@@ -34,6 +42,7 @@ pub fn explore(
     builder.max_branches = 10_000;
     assert!(builder.max_duration.is_none() && builder.max_permutations.is_none());
 
+    STARTED.set(0);
     let count = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&count);
     builder.check(move || {
@@ -42,13 +51,21 @@ pub fn explore(
     });
 
     let executions = count.load(Ordering::Relaxed);
+    // `ci/proofs` reads this line.
     eprintln!(
-        "{name}: {executions} executions, bound {:?}",
-        builder.preemption_bound
+        "explored {}: {name}: {} threads, bound {:?}, {executions} executions, at least {floor}",
+        thread::current().name().unwrap_or("?"),
+        1 + STARTED.get() / executions.max(1),
+        builder.preemption_bound,
     );
     let floor = if overridden { floor.min(2) } else { floor };
     assert!(
         executions >= floor,
         "{name} has shrunk to {executions} executions, there were at least {floor}"
     );
+}
+
+/// Counts a thread that a model starts.
+pub(crate) fn note_thread() {
+    STARTED.set(STARTED.get() + 1);
 }

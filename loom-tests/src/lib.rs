@@ -28,6 +28,7 @@ pub use crate::world::{FakePark, World};
 
 /// Runs `f` on a thread of the model.
 pub fn spawn<R: 'static>(f: impl FnOnce() -> R + 'static) -> loom::thread::JoinHandle<R> {
+    explore::note_thread();
     loom::thread::spawn(f)
 }
 

@@ -8,6 +8,7 @@ use cogwheel::loom_only::core::Core;
 use cogwheel::loom_only::shared::Shared;
 use cogwheel::loom_only::turn::{self, Park, Seat};
 use cogwheel::loom_only::turn_lock::TurnLock;
+use cogwheel::loom_only::wake_list::WakeList;
 use cogwheel::wheel::Geometry;
 
 const NEVER: u64 = u64::MAX;
@@ -67,14 +68,25 @@ impl World {
         turn::open(&self.shared, &self.lock, core_at(self.clock()), park);
     }
 
-    /// Ends a generation.
-    pub fn close(&self, generation: u32) {
-        drop(turn::close(&self.shared, &self.lock, generation));
+    /// Ends a generation; tells whether it had not ended already.
+    pub fn close(&self, generation: u32) -> bool {
+        turn::close(&self.shared, &self.lock, generation).is_some()
     }
 
     /// Turns the wheel or leaves a note.
     pub fn turn(&self) {
         turn::turn(&self.shared, &self.lock, || false);
+    }
+
+    /// The deadline of the earliest timer that waits, asked as a manual clock does.
+    pub fn next_exactly(&self, generation: u32) -> Option<Tick> {
+        let mut wakes = WakeList::new();
+        let next = turn::inspect(&self.shared, &self.lock, generation, |core| {
+            core.next_exactly(&self.shared, &mut wakes)
+        });
+        wakes.wake_all();
+        self.turn();
+        next.flatten()
     }
 
     /// The time.
@@ -151,5 +163,9 @@ impl Park for FakePark {
         self.outside.alarm.store(deadline.count(), Ordering::SeqCst);
         self.armed = Some(deadline);
         false
+    }
+
+    fn last_tick(&mut self) -> Option<Tick> {
+        Some(self.now())
     }
 }

@@ -71,6 +71,50 @@ fn a_push_that_finds_the_park_bit_finds_its_deadline() {
     });
 }
 
+/// M1 with two pushes: each is taken, seen by the turn that parks, or told to ring; none is lost.
+///
+/// Seen to catch: `take-all-in-two-steps`.
+#[test]
+fn two_pushes_and_a_parking_turn_never_miss_each_other() {
+    explore("push ∥ push ∥ park", THREE, 800, || {
+        let world = World::open(0);
+        let shared = &world.shared;
+        let pages = shared.pool().pages();
+        let inbox = shared.inboxes().next().expect("there is one");
+        // A turn is under way.
+        inbox.take_all(pages).for_each(drop);
+        let mut hand = Hand::new();
+        let pushers = [10, 20].map(|deadline| {
+            let world = Arc::clone(&world);
+            let id = shared.pool().take(&mut hand.cache, Tick::ZERO);
+            let pusher = spawn(move || {
+                let sleeper = Sleeper::new(&world, deadline);
+                let _ = id.node().arm(sleeper.deadline, sleeper.waker());
+                let inbox = world.shared.inboxes().next().expect("there is one");
+                let pushed = inbox.push(id, id.node());
+                (sleeper, pushed)
+            });
+            (id, pusher)
+        });
+        let taken: Vec<_> = inbox.take_all(pages).map(|(id, _)| id).collect();
+        shared.bell().publish(Tick::new(100));
+        let empty = inbox.park();
+        let pushed = pushers.map(|(id, pusher)| (id, join(pusher)));
+        let left: Vec<_> = inbox.take_all(pages).map(|(id, _)| id).collect();
+        for (id, (sleeper, pushed)) in pushed {
+            let first = taken.iter().filter(|&&node| node == id).count();
+            let later = left.iter().filter(|&&node| node == id).count();
+            assert_eq!(first + later, 1, "it is taken once");
+            assert!(
+                first == 1 || !empty || pushed == Pushed::Parked,
+                "asleep, and nobody rang for {sleeper:?}"
+            );
+            drop(id.node().cancel());
+            assert_eq!(sleeper.wakers(), 0);
+        }
+    });
+}
+
 /// M1 with the whole turn: armed for less than the driver's next deadline while it parks.
 ///
 /// Seen to catch: `park-not-repeated`, `publish-after-park`, `push-without-release`,

@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use cogwheel::loom_only::node::Polled;
 use loom_tests::{Hand, Sleeper, World};
 use loom_tests::{TWO, explore, join, spawn};
 use loom_tests::{assert_all_closed, assert_nodes_are_free, assert_nothing_lost};
@@ -56,6 +57,23 @@ fn a_timer_dropped_while_all_are_closed_is_resolved_once() {
     }
 }
 
+/// Cancelled with its node unlinked at once, while the timer is closed: the inbox that refuses the
+/// node leaves it as good as any.
+///
+/// Seen to catch: `cancel-exactly-keeps-queued`.
+#[test]
+fn a_timer_cancelled_exactly_while_all_are_closed_is_resolved() {
+    for queued in [false, true] {
+        explore("cancel exactly ∥ close", TWO, 1000, move || {
+            act_while_closing(queued, |world, hand, sleeper| {
+                let given_back = sleeper.cancel_exactly(world, hand);
+                assert!(given_back || sleeper.node.is_none());
+                None
+            });
+        });
+    }
+}
+
 /// M7: moved while the timer is closed.
 ///
 /// Seen to catch: `refused-keeps-queued`.
@@ -82,6 +100,35 @@ fn a_timer_polled_while_all_are_closed_is_resolved() {
             None
         });
     });
+}
+
+/// M10 at the end: the task moves, so its waker is replaced, while the timer is closed.
+///
+/// Seen to catch: `replace-finds-fired-and-waits`.
+#[test]
+fn a_waker_replaced_while_all_are_closed_is_woken_or_the_poll_says_fired() {
+    for queued in [false, true] {
+        explore("register ∥ close", TWO, 120, move || {
+            let world = World::open(0);
+            let mut hand = Hand::new();
+            let mut first = Sleeper::armed(&world, &mut hand, if queued { 5 } else { 20 });
+            let mut sleeper = Sleeper::armed(&world, &mut hand, 10);
+            let node = sleeper.node.expect("it is armed");
+            let task = Sleeper::new(&world, 10);
+            let poller = spawn(move || {
+                let polled = node.node().register(&task.waker());
+                (task, polled)
+            });
+            world.close(0);
+            let (task, polled) = join(poller);
+            assert!(polled == Polled::Fired || task.wakes() == 1, "lost wake");
+            assert!(sleeper.wakes() + task.wakes() <= 1, "one wake at most");
+            sleeper.cancel(&world, &mut hand);
+            assert_eq!((sleeper.wakers(), task.wakers()), (0, 0));
+            assert_all_closed(&world, &mut hand, &mut [&mut first]);
+            assert_nodes_are_free(world.shared.pool(), &mut [&mut hand]);
+        });
+    }
 }
 
 /// M8: armed while the timer is closed, on a node of its own or in place.

@@ -58,7 +58,8 @@ pub struct Shared {
     bell: CachePadded<Doorbell>,
     elapsed: AtomicU64,
     generation: AtomicU32,
-    end: AtomicU64,
+    /// When the latest even generation ended, and the latest odd one.
+    ends: [AtomicU64; 2],
 }
 
 impl Shared {
@@ -70,7 +71,7 @@ impl Shared {
             bell: CachePadded(Doorbell::new()),
             elapsed: AtomicU64::new(0),
             generation: AtomicU32::new(0),
-            end: AtomicU64::new(0),
+            ends: [AtomicU64::new(0), AtomicU64::new(0)],
         };
         for shard in &shared.shards {
             shard.0.close(shared.pool.pages()).for_each(drop);
@@ -125,20 +126,30 @@ impl Shared {
     /// Publishes the time at which the current generation ends. For the turn only, before it
     /// retires that generation.
     pub fn publish_end(&self, end: Tick) {
-        // ORDERING: `retire_generation` publishes it.
-        self.end.store(end.count(), Ordering::Relaxed);
+        // ORDERING: `retire_generation` publishes it to those that ask for this end. Release for
+        // those that ask for the last but one, which stood here: they find that a generation more
+        // is over by now.
+        self.end_of(self.generation())
+            .store(end.count(), Ordering::Release);
     }
 
     /// What was due by this time had completed when `generation`, which has ended, did. The origin
     /// if that is not known any more.
     pub fn end(&self, generation: u32) -> Tick {
-        // Read in this order: a generation that ends in between is noticed.
-        let end = self.end.load(Ordering::Acquire);
+        // ORDERING: Acquire pairs with `publish_end`. Read in this order, so that an end that was
+        // written over is noticed.
+        let end = self.end_of(generation).load(Ordering::Acquire);
         if self.generation() == generation.wrapping_add(1) {
             Tick::new(end)
         } else {
             Tick::ZERO
         }
+    }
+
+    /// Where the end of this generation stands until the one after the next ends. Not in the same
+    /// place as that of the next, which is written while this one is still the latest to have ended.
+    fn end_of(&self, generation: u32) -> &AtomicU64 {
+        &self.ends[(generation % 2) as usize]
     }
 
     /// The generation that is open now, or was open last.

@@ -54,6 +54,9 @@ impl Inbox {
         let mut head = self.head.load(Ordering::Relaxed);
         loop {
             if head & CLOSED != 0 {
+                // ORDERING: Acquire pairs with `close`, so that whoever is refused finds the
+                // generation over, and its end.
+                self.head.load(Ordering::Acquire);
                 return Pushed::Closed;
             }
             node.link.store(link_of(head), Ordering::Relaxed);
