@@ -76,7 +76,7 @@ fn a_push_that_finds_the_park_bit_finds_its_deadline() {
 /// Seen to catch: `take-all-in-two-steps`.
 #[test]
 fn two_pushes_and_a_parking_turn_never_miss_each_other() {
-    explore("push ∥ push ∥ park", THREE, 800, || {
+    explore("push ∥ push ∥ park", THREE, 300, || {
         let world = World::open(0);
         let shared = &world.shared;
         let pages = shared.pool().pages();
