@@ -102,6 +102,7 @@
 //! | S6 | a thread that parks until a deadline learns of an earlier one | `loom-tests`: alarm clock |
 //! | S7 | a waker that asks for a turn inside of one is answered, and does not nest | `tests/nested_turns.rs` |
 //! | S8 | of cancel, move and start of scheduled work exactly one wins; the start is the runner's first poll | `tests/scheduled_races.rs` |
+//! | S9 | a timer with a bound never has more places taken than that, and loses none | `loom-tests`: places; `tests/max_timers.rs` |
 //!
 //! # Why not …
 //!

@@ -240,6 +240,9 @@ impl Timer {
 /// for the next timer of the same task, one at most; see
 /// [`release_wakers`](crate::timer::Builder::release_wakers).
 ///
+/// One that is leaked, by [`core::mem::forget`] or a cycle of references, is safe and in nobody's
+/// way: its waker is woken at the deadline, and its node is never used again.
+///
 /// # Cost
 ///
 /// 24 bytes. Nothing is registered before the first poll that has to wait; that takes a node of 48

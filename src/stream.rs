@@ -21,7 +21,7 @@
 //!
 //! The methods take the timer of the runtime that they are called in, and panic outside of one, as
 //! [`time::sleep`](crate::time::sleep) does. So the streams are made where they will run; they may be
-//! polled anywhere.
+//! polled anywhere. [`with_timer`](StreamExt::with_timer) names another timer, and needs no runtime.
 //!
 //! # After the end
 //!
@@ -46,6 +46,7 @@ mod debounce;
 mod interval;
 mod throttle;
 mod timeout;
+mod with_timer;
 
 use core::future::{Future, poll_fn};
 use core::pin::pin;
@@ -56,14 +57,17 @@ use core::time::Duration;
 pub use futures_core::Stream;
 use tokio::task::coop;
 
+use crate::error::TimerError;
 use crate::interval::Interval;
 use crate::sleep::sleep;
+use crate::timer::Timer;
 
 pub use self::chunks_timeout::ChunksTimeout;
 pub use self::debounce::Debounce;
 pub use self::interval::IntervalStream;
 pub use self::throttle::Throttle;
 pub use self::timeout::{Timeout, TimeoutRepeating};
+pub use self::with_timer::WithTimer;
 
 /// So many items are taken in one poll before the others have their turn.
 const BATCH: usize = 32;
@@ -104,8 +108,10 @@ pub trait StreamExt: Stream {
     ///
     /// # Panics
     ///
-    /// At the call, and at the caller's location, if the thread is not in a Tokio runtime or that
-    /// runtime was built without timers. Polling panics after that runtime has shut down.
+    /// At the call, and at the caller's location, if the thread is not in a Tokio runtime, if that
+    /// runtime was built without timers, or if it was given a default timer that is at its
+    /// [`max_timers`](crate::timer::Builder::max_timers). Polling panics after that runtime has shut
+    /// down.
     ///
     /// # Cancel safety
     ///
@@ -314,6 +320,51 @@ pub trait StreamExt: Stream {
     {
         assert!(size > 0, "`size` must be non-zero.");
         ChunksTimeout::new(self, size, sleep(duration), duration)
+    }
+
+    /// Chooses the timer for the helper that is called next, instead of that of the current runtime.
+    ///
+    /// For [`timeout_repeating`](Self::timeout_repeating), which is given its interval, take that of
+    /// [`Timer::interval`].
+    ///
+    /// # Panics
+    ///
+    /// At the caller, if `timer` is at its [`max_timers`](crate::timer::Builder::max_timers). On a
+    /// closed timer the stream panics when it has to wait.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use cogwheel::{ManualClock, StreamExt as _, time::Duration};
+    /// use futures::{FutureExt as _, StreamExt as _, stream};
+    ///
+    /// let clock = ManualClock::new();
+    /// let numbers = stream::iter(1..).with_timer(&clock.timer());
+    /// let mut apart = numbers.throttle(Duration::from_secs(60));
+    /// assert_eq!(apart.next().now_or_never(), Some(Some(1)));
+    /// assert_eq!(apart.next().now_or_never(), None);
+    /// clock.advance(Duration::from_secs(60));
+    /// assert_eq!(apart.next().now_or_never(), Some(Some(2)));
+    /// ```
+    #[track_caller]
+    fn with_timer(self, timer: &Timer) -> WithTimer<Self>
+    where
+        Self: Sized,
+    {
+        WithTimer::new(self, timer.sleep(Duration::ZERO))
+    }
+
+    /// As [`with_timer`](Self::with_timer), with an error instead of a panic, and instead of a stream
+    /// that cannot wait.
+    ///
+    /// # Errors
+    ///
+    /// As [`Timer::try_sleep`]. The stream is dropped.
+    fn try_with_timer(self, timer: &Timer) -> Result<WithTimer<Self>, TimerError>
+    where
+        Self: Sized,
+    {
+        Ok(WithTimer::new(self, timer.try_sleep(Duration::ZERO)?))
     }
 }
 

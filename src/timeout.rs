@@ -176,7 +176,7 @@ impl Timer {
     /// let patience = Duration::from_secs(1);
     /// let first = timer.try_timeout(patience, async { "served" })?;
     /// let second = timer.try_timeout(patience, async { "served" });
-    /// assert_eq!(second.unwrap_err(), TimerError::AtCapacity);
+    /// assert_eq!(second.err(), Some(TimerError::AtCapacity));
     /// assert_eq!(first.await, Ok("served"));
     /// assert!(timer.try_timeout(patience, async { "served" }).is_ok());
     /// # Ok(())

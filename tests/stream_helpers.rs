@@ -18,10 +18,10 @@ mod side_by_side;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-use cogwheel::StreamExt as _;
 use cogwheel::error::TimerError;
 use cogwheel::stream::IntervalStream;
 use cogwheel::time::{Duration, Instant, MissedTickBehavior, interval, interval_at, sleep};
+use cogwheel::{ManualClock, StreamExt as _, Timer};
 use drive::{ms, text_of, watched};
 use futures::channel::mpsc;
 use futures::stream::{self, FusedStream, Stream, StreamExt as _};
@@ -30,6 +30,83 @@ use script::{Script, record};
 use tokio::task::coop;
 use tokio::time::advance;
 use tokio_test::{assert_pending, assert_ready, assert_ready_eq, task};
+
+// === with_timer ===
+
+#[test]
+fn each_helper_waits_on_the_timer_that_it_was_given_and_needs_no_runtime() {
+    let clock = ManualClock::new();
+    let timer = clock.timer();
+    let mut context = Context::from_waker(Waker::noop());
+    let (sender, receiver) = mpsc::unbounded();
+    let mut guarded = receiver.with_timer(&timer).timeout(ms(10));
+    let mut poll = || guarded.poll_next_unpin(&mut context);
+    assert_pending!(poll());
+    clock.advance(ms(9));
+    assert_pending!(poll());
+    clock.advance(ms(1));
+    assert!(assert_ready!(poll()).unwrap().is_err());
+    sender.unbounded_send(1).unwrap();
+    assert_ready_eq!(poll(), Some(Ok(1)));
+    assert_pending!(poll());
+    clock.advance(ms(10));
+    assert!(assert_ready!(poll()).unwrap().is_err());
+
+    let mut apart = stream::iter(1..).with_timer(&timer).throttle(ms(10));
+    let mut poll = || apart.poll_next_unpin(&mut context);
+    assert_ready_eq!(poll(), Some(1));
+    assert_pending!(poll());
+    clock.advance(ms(10));
+    assert_ready_eq!(poll(), Some(2));
+
+    let (sender, receiver) = mpsc::unbounded();
+    let mut settled = receiver.with_timer(&timer).debounce(ms(10));
+    let mut poll = || settled.poll_next_unpin(&mut context);
+    for n in 0..3 {
+        sender.unbounded_send(n).unwrap();
+        assert_pending!(poll());
+        clock.advance(ms(9));
+    }
+    clock.advance(ms(1));
+    assert_ready_eq!(poll(), Some(2));
+
+    let (sender, receiver) = mpsc::unbounded();
+    let mut chunks = receiver.with_timer(&timer).chunks_timeout(3, ms(10));
+    let mut poll = || chunks.poll_next_unpin(&mut context);
+    sender.unbounded_send(1).unwrap();
+    assert_pending!(poll());
+    clock.advance(ms(10));
+    assert_ready_eq!(poll(), Some(vec![1]));
+    assert_eq!(clock.pending(), 0);
+}
+
+#[test]
+fn a_stream_on_a_timer_that_has_no_place_or_is_closed_is_refused_and_dropped() {
+    let clock = Timer::builder().max_timers(1).build_manual();
+    let timer = clock.timer();
+    let (sender, receiver) = mpsc::unbounded::<u8>();
+    let first = receiver.try_with_timer(&timer).unwrap();
+    let (other, receiver) = mpsc::unbounded::<u8>();
+    let refused = receiver.try_with_timer(&timer);
+    assert_eq!(refused.unwrap_err(), TimerError::AtCapacity);
+    assert!(other.is_closed());
+    let (file, text) = panic_of(|| drop(stream::pending::<u8>().with_timer(&timer)));
+    assert_eq!(file, file!());
+    assert_eq!(text, TimerError::AtCapacity.to_string());
+    // The source comes back without its place.
+    let source = first.into_inner();
+    assert!(!sender.is_closed());
+    drop((sender, source));
+    assert!(stream::pending::<u8>().try_with_timer(&timer).is_ok());
+    clock.close();
+    let refused = stream::pending::<u8>().try_with_timer(&timer);
+    assert_eq!(refused.unwrap_err(), TimerError::Closed);
+    let (file, _) = panic_of(|| {
+        let stream = stream::pending::<u8>().with_timer(&ManualClock::new().timer());
+        drop(stream.chunks_timeout(0, ms(1)));
+    });
+    assert_eq!(file, file!());
+}
 
 // === timeout ===
 

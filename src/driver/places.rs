@@ -45,8 +45,9 @@ impl Places {
         // ORDERING: none is needed. Who has a timer of this generation comes after its opening, and
         // of any other `taken` says that it is not meant.
         self.most.store(most, Ordering::Relaxed);
+        // An exchange, because loom lets a plain store come before an exchange that it overwrote.
         self.taken
-            .store(u64::from(generation) << 32, Ordering::Relaxed);
+            .swap(u64::from(generation) << 32, Ordering::Relaxed);
     }
 
     /// Takes a place, if `generation` is the one that is counted.
