@@ -61,7 +61,7 @@ fn ask_while_closing(at: &[u64]) -> Option<Tick> {
 /// Seen to catch: `end-published-too-late`.
 #[test]
 fn a_generation_that_is_over_has_its_end() {
-    explore("end ∥ close", TWO, 12, || {
+    explore("end ∥ close", TWO, 30, || {
         let end = ask_while_closing(&[10]);
         assert!(end.is_none_or(|end| end == Tick::new(10)), "{end:?}");
     });
@@ -100,7 +100,7 @@ fn a_timer_that_an_inbox_refuses_finds_the_end_of_its_generation() {
 #[test]
 fn the_end_of_a_generation_is_its_own_or_unknown() {
     for at in [&[10, 20][..], &[10, 20, 30]] {
-        explore("end ∥ close, open, close", TWO, 100, move || {
+        explore("end ∥ close, open, close", TWO, 160, move || {
             let end = ask_while_closing(at);
             let known = [Tick::new(10), Tick::ZERO];
             assert!(end.is_none_or(|end| known.contains(&end)), "{end:?}");
