@@ -98,6 +98,14 @@ mod tests {
     }
 
     #[test]
+    fn later_and_earlier_by_a_duration_undo_each_other() {
+        let (tick, duration) = (Tick::new(1 << 40), Duration::new(3, 7));
+        assert_eq!(tick.after(duration).count(), (1 << 40) + 3_000_000_007);
+        assert_eq!(tick.after(duration).before(duration), tick);
+        assert_eq!(tick.after(duration).since(tick), duration);
+    }
+
+    #[test]
     fn a_tick_never_wraps_in_either_direction() {
         assert_eq!(Tick::MAX.after(Duration::from_nanos(1)), Tick::MAX);
         assert_eq!(Tick::ZERO.before(Duration::from_nanos(1)), Tick::ZERO);

@@ -34,11 +34,10 @@ fn a_timer_closed_by_two_threads_ends_one_generation() {
     });
 }
 
-/// Asks for the end of the first generation, once that is over, while it is closed at 10 and, if
-/// `again`, the next one at 20. A sleep of the first that was due by the answer completes.
-fn ask_while_closing(again: bool) -> Option<Tick> {
+/// Asks for the end of the first generation, once that is over, while that and perhaps some after it
+/// are closed, each `at` its time. A sleep of the first that was due by the answer completes.
+fn ask_while_closing(at: &[u64]) -> Option<Tick> {
     let world = World::open(0);
-    world.set_clock(10);
     let asker = {
         let world = Arc::clone(&world);
         spawn(move || {
@@ -46,12 +45,13 @@ fn ask_while_closing(again: bool) -> Option<Tick> {
             shared.is_closed(0).then(|| shared.end(0))
         })
     };
-    world.close(0);
-    if again {
-        world.reopen();
-        world.set_clock(20);
-        world.close(1);
-        assert_eq!(world.shared.end(1), Tick::new(20));
+    for (generation, &end) in (0..).zip(at) {
+        if generation > 0 {
+            world.reopen();
+        }
+        world.set_clock(end);
+        world.close(generation);
+        assert_eq!(world.shared.end(generation), Tick::new(end));
     }
     join(asker)
 }
@@ -61,8 +61,8 @@ fn ask_while_closing(again: bool) -> Option<Tick> {
 /// Seen to catch: `end-published-too-late`.
 #[test]
 fn a_generation_that_is_over_has_its_end() {
-    explore("end ∥ close", TWO, 12, || {
-        let end = ask_while_closing(false);
+    explore("end ∥ close", TWO, 30, || {
+        let end = ask_while_closing(&[10]);
         assert!(end.is_none_or(|end| end == Tick::new(10)), "{end:?}");
     });
 }
@@ -99,9 +99,11 @@ fn a_timer_that_an_inbox_refuses_finds_the_end_of_its_generation() {
 /// Seen to catch: `end-in-one-place`, `end-read-too-late`, `end-without-release`.
 #[test]
 fn the_end_of_a_generation_is_its_own_or_unknown() {
-    explore("end ∥ close, open, close", TWO, 100, || {
-        let end = ask_while_closing(true);
-        let known = [Tick::new(10), Tick::ZERO];
-        assert!(end.is_none_or(|end| known.contains(&end)), "{end:?}");
-    });
+    for at in [&[10, 20][..], &[10, 20, 30]] {
+        explore("end ∥ close, open, close", TWO, 160, move || {
+            let end = ask_while_closing(at);
+            let known = [Tick::new(10), Tick::ZERO];
+            assert!(end.is_none_or(|end| known.contains(&end)), "{end:?}");
+        });
+    }
 }

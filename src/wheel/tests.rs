@@ -22,6 +22,7 @@
 mod actions;
 mod costs;
 mod pair;
+mod small_parts;
 mod trusted;
 
 use proptest::prelude::*;

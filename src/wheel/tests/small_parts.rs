@@ -1,0 +1,45 @@
+//! The small parts of a wheel that the model has no word for.
+
+#![forbid(unsafe_code)]
+
+use crate::tick::Tick;
+use crate::wheel::{Geometry, Wheel};
+
+#[test]
+fn a_value_can_be_changed_in_place_while_its_entry_is_there() {
+    let mut wheel = Wheel::new();
+    let key = wheel.insert(Tick::new(5), 1);
+    *wheel.get_mut(key).unwrap() += 1;
+    assert_eq!(wheel.get(key), Some(&2));
+    wheel.advance(Tick::new(5));
+    *wheel.get_mut(key).unwrap() += 1;
+    assert_eq!(wheel.pop().map(|expired| expired.value), Some(3));
+    assert_eq!(wheel.get_mut(key), None);
+}
+
+#[test]
+fn an_empty_wheel_can_begin_again_at_any_time() {
+    let mut wheel = Wheel::starting_at(Tick::new(1000));
+    for start in [10, 5000] {
+        wheel.restart(Tick::new(start));
+        assert_eq!(wheel.elapsed(), Tick::new(start));
+        wheel.insert(Tick::new(start + 3), ());
+        assert_eq!(wheel.advance(Tick::new(start + 2)).fired, 0);
+        assert_eq!(wheel.advance(Tick::new(start + 3)).fired, 1);
+        assert!(wheel.pop().is_some());
+    }
+}
+
+#[test]
+fn a_successor_has_the_same_shape_and_time_and_no_key_of_the_wheel_before() {
+    let geometry = Geometry::new(3, 2).unwrap();
+    let mut before = Wheel::with_geometry(geometry, Tick::new(77));
+    let old = before.insert(Tick::new(100), ());
+    let mut after = before.successor();
+    assert!(after.is_empty());
+    assert_eq!(after.elapsed(), Tick::new(77));
+    assert_eq!(after.hierarchy.geometry(), geometry);
+    let new = after.insert(Tick::new(100), ());
+    assert_ne!(old, new);
+    assert!(!after.contains(old) && !before.contains(new));
+}
