@@ -30,12 +30,15 @@
 //! | `driver::core` | owns the wheel; moves nodes between it, the inboxes and the wakers |
 //! | `driver::shared` | what users and driver share, and what users do with it |
 //! | `driver::turn` | the one loop in which timers move and fire |
+//! | `driver::counts`, `driver::ledger` | what the turns have done; what each thread has done, and the snapshot of all |
+//! | `driver::events` | what is told to subscribers of `tracing`, after the lock was given back |
 //! | `driver::alarm` | what ends the sleep of a driver: one of the next three, by its kind |
 //! | `driver::parker` | the alarm (one Tokio `Sleep`) and the death notice (one idle task) |
 //! | `driver::keeper` | a thread of its own: parks until the deadline, ends with its last handle |
 //! | `driver::manual` | a clock that is moved by hand, and the turns that go with it |
 //! | `driver::registry`, `driver::local` | which runtime has which driver; what a thread keeps |
 //! | `driver::nesting` | which timers this thread is turning, so that no turn runs inside of a turn |
+//! | `metrics` | what such a snapshot is, for those who read it; knows no timer |
 //! | `timer`, `manual_clock`, `sleep`, `timeout`, `interval`, `delay_queue` | the public types |
 //! | `scheduled` | work that starts later: a task that is its own waker, and the runner that is spawned when it is due |
 //! | `delay_queue::channel` | a queue that tasks share: one lock, one alarm for all that wait |
@@ -44,7 +47,7 @@
 //! # Ground rules
 //!
 //! 1. Only the holder of the turn lock touches the wheel. Nobody waits for that lock, except the
-//!    two callers that open and close a driver.
+//!    few callers that open, close or inspect a driver.
 //! 2. A node has one owner: a `Sleep`, a thread's cache, or the pool. Owner and turn meet only in
 //!    the node's state word, by the transitions listed in `sync/node.rs`.
 //! 3. The inbox is the only door into the wheel.
@@ -103,6 +106,8 @@
 //! | S7 | a waker that asks for a turn inside of one is answered, and does not nest | `tests/nested_turns.rs` |
 //! | S8 | of cancel, move and start of scheduled work exactly one wins; the start is the runner's first poll | `tests/scheduled_races.rs` |
 //! | S9 | a timer with a bound never has more places taken than that, and loses none | `loom-tests`: places; `tests/max_timers.rs` |
+//! | S10 | at rest every timer that was armed is live, has fired or was cancelled, and each is counted once | `tests/metrics.rs` |
+//! | S11 | a subscriber of `tracing` runs while no lock is held; one that panics, arms or closes costs no timer its wake | `tests/turn_tracing.rs` |
 //!
 //! # Why not …
 //!
@@ -132,6 +137,8 @@
 //! | entry | a timer inside a wheel; a key names it |
 //! | node | the cell that one timer and the driver share |
 //! | inbox | the insertion queue, one per shard |
+//! | live, created, reset | armed and waiting; armed at some time; moved while armed |
+//! | tally, report | what one thread has counted; what the turns have done since the last one |
 //! | park, doorbell, alarm | to sleep until a published deadline; that deadline; what ends the sleep |
 //! | fire, cancel, reset | the ends and the moves of a timer |
 //! | idle, linked, queued | owned by nobody who waits; known to the wheel; in an inbox |

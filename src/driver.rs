@@ -21,12 +21,14 @@
 //! what lets a timer hold a plain reference instead of a counted one.
 //!
 //! * [`shared`]: what users and driver share; [`core`]: the wheel; [`turn`]: the loop;
-//!   [`wake_list`]: a batch of wakers; [`places`]: how many timers may live. These know neither
-//!   Tokio nor a clock.
+//!   [`wake_list`]: a batch of wakers; [`places`]: how many timers may live; [`counts`]: what the
+//!   turns have done. These know neither Tokio nor a clock.
 //! * `runtime`: the driver, which knows the time; `alarm`: what ends its sleep, by its kind:
 //!   `parker` for a runtime, `keeper` for a thread, `manual` for a clock that is moved by hand.
 //! * `registry`: which runtime has which driver; `local`: what a thread keeps; `nesting`: which
 //!   timers it is turning.
+//! * `ledger`: what each thread has done, and the snapshot of all; `events`: what is told to
+//!   subscribers of `tracing`.
 
 #![forbid(unsafe_code)]
 #![allow(
@@ -35,6 +37,7 @@
 )]
 
 pub mod core;
+pub mod counts;
 pub mod places;
 pub mod shared;
 pub mod turn;
@@ -43,7 +46,11 @@ pub mod wake_list;
 #[cfg(not(loom))]
 pub(crate) mod alarm;
 #[cfg(not(loom))]
+mod events;
+#[cfg(not(loom))]
 pub(crate) mod keeper;
+#[cfg(not(loom))]
+mod ledger;
 #[cfg(not(loom))]
 pub(crate) mod local;
 #[cfg(not(loom))]

@@ -17,6 +17,7 @@
 //! * [`DelayQueue`]: values that come out at their deadlines, by key removable and movable.
 //! * [`FutureExt`]: `.timeout(…)` behind a future. [`Deadline`]: one for all steps of a request.
 //! * [`Backoff`]: how long to wait before the next try.
+//! * [`Timer::metrics`]: how many timers there are, what became of the others, and how late they were.
 //! * [`Wheel`]: the synchronous wheel inside, for an event loop of your own.
 //!
 //! # Example
@@ -52,6 +53,8 @@
 //! # Features
 //!
 //! * `stream`: `stream`, with `StreamExt` for timeouts, throttling, debouncing and chunks by time.
+//! * `metrics`: `TimerMetrics::record` hands a snapshot to the `metrics` crate.
+//! * `tracing-spans`: the wakes of each turn happen inside a span.
 //! * `test-util`: `pause`, `advance` and `resume` in [`time`].
 //!
 //! Which timer to take for what is in the [`guide`]; how it works is in [`architecture`].
@@ -59,6 +62,7 @@
 #![doc(test(attr(deny(warnings))))]
 
 mod driver;
+pub mod metrics;
 mod sync;
 mod tick;
 pub mod wheel;
@@ -135,6 +139,6 @@ pub use crate::timer::Timer;
 #[cfg(loom)]
 #[doc(hidden)]
 pub mod loom_only {
-    pub use crate::driver::{core, places, shared, turn, wake_list};
+    pub use crate::driver::{core, counts, places, shared, turn, wake_list};
     pub use crate::sync::{alarm_clock, doorbell, inbox, node, pool, turn_lock};
 }

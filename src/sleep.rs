@@ -434,6 +434,7 @@ impl Sleep {
             Some(node) if deadline >= old => {
                 let next = node.node().reset(old, deadline);
                 debug_assert_eq!(next, Next::Settled);
+                DriverRef::count_reset(self.driver_and_state);
             }
             Some(node) => self.timer().reset(node, old, deadline),
             None => self.set_state(WAITING),
@@ -593,7 +594,7 @@ impl Sleep {
     fn complete(&mut self, node: NodeId) -> Poll<()> {
         self.node = None;
         self.set_state(DONE);
-        self.timer().cancel(node);
+        self.timer().complete(node);
         Poll::Ready(())
     }
 }

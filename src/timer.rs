@@ -15,6 +15,7 @@ use crate::driver::runtime::{Config, DriverRef};
 use crate::driver::{keeper, manual};
 use crate::error::TimerError;
 use crate::manual_clock::ManualClock;
+use crate::metrics::TimerMetrics;
 use crate::primitive::Arc;
 
 /// A handle to the timer of one Tokio runtime, or to one with a thread or a clock of its own.
@@ -161,6 +162,37 @@ impl Timer {
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.driver.is_closed()
+    }
+
+    /// How many timers this one has, what became of the others, how late they were and how the wheel
+    /// stands: a snapshot.
+    ///
+    /// It may be asked from any thread, also inside of a waker, and after the timer was closed. See
+    /// [`metrics`](crate::metrics) for what is counted and how exact it is.
+    ///
+    /// # Cost
+    ///
+    /// A few microseconds, in which nobody turns the wheel. It turns nothing itself, so asking does
+    /// not change what the next one says.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() {
+    /// use cogwheel::Timer;
+    /// use std::time::Duration;
+    ///
+    /// let timer = Timer::current();
+    /// timer.sleep(Duration::from_millis(5)).await;
+    /// let metrics = timer.metrics();
+    /// assert_eq!((metrics.created, metrics.fired, metrics.live), (1, 1, 0));
+    /// assert_eq!(metrics.wake_ups, 1);
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn metrics(&self) -> TimerMetrics {
+        self.driver.metrics()
     }
 
     /// Makes this the timer that the free functions of [`cogwheel::time`](crate::time) and
@@ -366,6 +398,38 @@ impl Builder {
     /// ```
     pub fn coalesce(mut self, grid: Duration) -> Self {
         self.config.coalesce = grid;
+        self
+    }
+
+    /// Warns, through `tracing`, when timers fire more than `lateness` after their deadlines.
+    ///
+    /// One event per turn, with the number of such timers and the worst lateness; see
+    /// [`metrics`](crate::metrics#events). It means that nobody turned the wheel: all workers of the
+    /// runtime were busy, or the machine was. By default there is no such warning, as a test that
+    /// moves a paused clock makes timers late on purpose; for a service something like 100
+    /// milliseconds is sensible, far above what Tokio's clock of whole milliseconds adds.
+    ///
+    /// # Units and rounding
+    ///
+    /// Counted as [`TimerMetrics::lateness`], to the nanosecond. Timers that their own poll finds
+    /// due before a turn does are not looked at.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), cogwheel::error::TimerError> {
+    /// use cogwheel::Timer;
+    /// use std::time::Duration;
+    ///
+    /// let late = Duration::from_millis(100);
+    /// let timer = Timer::builder().warn_when_late(late).build()?;
+    /// timer.make_default()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn warn_when_late(mut self, lateness: Duration) -> Self {
+        self.config.warn_when_late = Some(lateness);
         self
     }
 

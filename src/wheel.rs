@@ -65,6 +65,7 @@ mod geometry;
 mod hierarchy;
 mod key;
 mod level;
+mod occupancy;
 mod room;
 mod sweep;
 mod turn;
@@ -87,6 +88,7 @@ pub(crate) use crate::wheel::entries::EntryId;
 pub use crate::wheel::geometry::Geometry;
 pub(crate) use crate::wheel::hierarchy::Hierarchy;
 pub use crate::wheel::key::{Expired, Key};
+pub(crate) use crate::wheel::occupancy::Occupancy;
 pub use crate::wheel::turn::Turn;
 
 /// A hierarchical timing wheel that holds values until their deadlines.

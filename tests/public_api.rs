@@ -39,6 +39,10 @@ fn declaration(lines: &[&str]) -> String {
         whole.push_str(line);
         // The braces of a group of names belong to the declaration.
         let is_use = whole.starts_with("pub use");
+        // One line that ends in a comma is a field; what goes on after one has a brace or a bracket.
+        if let (true, Some(field)) = (whole == line, line.strip_suffix(',')) {
+            return field.to_owned();
+        }
         if line.ends_with(';') || (!is_use && (line.ends_with('{') || line.ends_with('}'))) {
             break;
         }

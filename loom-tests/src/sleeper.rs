@@ -167,7 +167,7 @@ impl Sleeper {
         let Some(node) = self.node.take() else {
             return false;
         };
-        let other = world.shared.cancel_and_keep(&mut hand.cache, node);
+        let (other, _) = world.shared.cancel_and_keep(&mut hand.cache, node);
         assert!(other.is_none(), "these models keep one at a time");
         hand.cache.kept().is_some()
     }

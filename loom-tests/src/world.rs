@@ -70,12 +70,12 @@ impl World {
 
     /// Ends a generation; tells whether it had not ended already.
     pub fn close(&self, generation: u32) -> bool {
-        turn::close(&self.shared, &self.lock, generation).is_some()
+        turn::close(&self.shared, &self.lock, generation, |_| {}).is_some()
     }
 
     /// Turns the wheel or leaves a note.
     pub fn turn(&self) {
-        turn::turn(&self.shared, &self.lock, || false);
+        turn::turn(&self.shared, &self.lock, &|| false);
     }
 
     /// The deadline of the earliest timer that waits, asked as a manual clock does.

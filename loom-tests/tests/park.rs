@@ -51,6 +51,45 @@ fn push_while_parking(before: u64, until: u64, deadline: u64) {
     assert_eq!(sleeper.wakers(), 0);
 }
 
+/// Counting what lies in an inbox follows links that were written before.
+///
+/// Seen to catch: `count-without-acquire`.
+#[test]
+fn a_count_of_an_inbox_sees_whole_pushes() {
+    explore("push ∥ count", TWO, 50, || {
+        let world = World::open(0);
+        let mut hand = Hand::new();
+        let ids = [10, 20].map(|deadline| {
+            let id = world.shared.pool().take(&mut hand.cache, Tick::ZERO);
+            (id, deadline)
+        });
+        let pusher = {
+            let world = Arc::clone(&world);
+            spawn(move || {
+                let inbox = world.shared.inboxes().next().expect("there is one");
+                ids.map(|(id, deadline)| {
+                    let sleeper = Sleeper::new(&world, deadline);
+                    let _ = id.node().arm(sleeper.deadline, sleeper.waker());
+                    let _ = inbox.push(id, id.node());
+                    sleeper
+                })
+            })
+        };
+        // Whoever counts holds the turn lock, so nothing is taken out meanwhile.
+        let inbox = world.shared.inboxes().next().expect("there is one");
+        let pages = world.shared.pool().pages();
+        let seen = inbox.count(pages);
+        let later = inbox.count(pages);
+        assert!(seen <= later && later <= 2, "{seen} and then {later}");
+        let sleepers = join(pusher);
+        assert_eq!(inbox.count(pages), 2);
+        for ((id, _), sleeper) in ids.iter().zip(&sleepers) {
+            drop(id.node().cancel());
+            assert_eq!(sleeper.wakers(), 0);
+        }
+    });
+}
+
 /// M1 at its core: the push sees the bit, or the turn sees the node.
 ///
 /// Seen to catch: `park-without-look`.

@@ -9,20 +9,20 @@
     reason = "models reach these items through `loom_only`"
 )]
 
+use crate::driver::counts::{Counts, Report};
 use crate::driver::shared::Shared;
 use crate::driver::wake_list::WakeList;
 use crate::sync::node::{Drained, Look, Node, Taken};
 use crate::sync::pool::NodeId;
 use crate::tick::Tick;
 use crate::wheel::Geometry;
-use crate::wheel::{EntryId, Hierarchy};
+use crate::wheel::{EntryId, Hierarchy, Occupancy};
 
 /// The wheel of one timer; its entries are the indices of nodes.
 #[derive(Debug)]
 pub struct Core {
     wheel: Hierarchy<u32>,
-    /// How many timers have fired.
-    fired: u64,
+    counts: Counts,
 }
 
 impl Core {
@@ -35,8 +35,14 @@ impl Core {
     pub fn with_geometry(geometry: Geometry, now: Tick) -> Self {
         Self {
             wheel: Hierarchy::new(geometry, now),
-            fired: 0,
+            counts: Counts::new(),
         }
+    }
+
+    /// This core in the place of `before`, whose timer has ended.
+    pub fn after(mut self, before: &Self) -> Self {
+        self.counts.fired_before = before.counts.fired_before + before.counts.fired;
+        self
     }
 
     /// The time of the latest advance.
@@ -46,7 +52,41 @@ impl Core {
 
     /// How many timers have fired so far.
     pub const fn fired(&self) -> u64 {
-        self.fired
+        self.counts.fired
+    }
+
+    /// What the turns have done so far.
+    #[allow(dead_code, reason = "not asked by models")]
+    pub const fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    /// From now on timers that fire more than so many ticks after their deadlines are reported.
+    #[allow(dead_code, reason = "not asked by models")]
+    pub fn tell_when_later_than(&mut self, ticks: u64) {
+        self.counts.tell_when_later_than(ticks);
+    }
+
+    /// Takes what was done since the last report.
+    pub fn report(&mut self) -> Report {
+        self.counts.report(self.wheel.levels())
+    }
+
+    /// Takes a report back that could not be told.
+    pub fn keep(&mut self, report: &Report) {
+        self.counts.keep(report);
+    }
+
+    /// The levels of the wheel made so far, the finest first.
+    #[allow(dead_code, reason = "not asked by models")]
+    pub(crate) fn occupancy(&self) -> impl Iterator<Item = Occupancy> {
+        self.wheel.occupancy()
+    }
+
+    /// The memory of the wheel.
+    #[allow(dead_code, reason = "not asked by models")]
+    pub fn bytes(&self) -> usize {
+        self.wheel.bytes()
     }
 
     /// A time before which nothing is due; the present if something is.
@@ -93,7 +133,7 @@ impl Core {
         let now = now.max(self.wheel.elapsed());
         shared.publish_elapsed(now);
         // A touched bucket of cancelled timers is swept, so that it costs one stale look.
-        self.wheel.advance(now, |&index| {
+        let turn = self.wheel.advance(now, |&index| {
             let id = shared.find(index);
             match id.node().sweep() {
                 None => true,
@@ -104,9 +144,13 @@ impl Core {
                 Some(_) => false,
             }
         });
+        self.counts.turns += 1;
+        self.counts.cascaded += (turn.cascaded + turn.relinked) as u64;
     }
 
     /// Fires what is due until the batch is full; tells whether nothing is left.
+    // One copy of the loop, with what it calls in it, rather than one in each caller.
+    #[inline(never)]
     pub fn fire(&mut self, shared: &Shared, wakes: &mut WakeList) -> bool {
         while !wakes.is_full() {
             let Some((_, index)) = self.wheel.pop_due() else {
@@ -121,14 +165,17 @@ impl Core {
     fn look(&mut self, shared: &Shared, wakes: &mut WakeList, index: u32) {
         let id = shared.find(index);
         let node = id.node();
-        match node.look(self.wheel.elapsed()) {
+        // Before its owner can arm it again. One that is moved at this very moment may count with
+        // either deadline.
+        let (now, due) = (self.wheel.elapsed(), node.deadline());
+        match node.look(now) {
             Look::Idle => {}
             Look::Later(deadline) => {
                 node.set_entry(self.wheel.insert(deadline, index).index());
             }
-            Look::Fired => self.fired += 1,
+            Look::Fired => self.counts.fire(due, now),
             Look::Wake(Taken { waker, free }) => {
-                self.fired += 1;
+                self.counts.fire(due, now);
                 if free {
                     shared.pool().put_back(id);
                 }

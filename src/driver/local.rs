@@ -2,10 +2,12 @@
 
 #![forbid(unsafe_code)]
 
-use core::cell::RefCell;
+use core::cell::{Cell, RefCell};
 use core::task::Waker;
 
-use crate::driver::runtime::Driver;
+use crate::driver::ledger::Tally;
+use crate::driver::runtime::{Driver, is_same_driver};
+use crate::driver::shared::{Armed, Refused};
 use crate::driver::wake_list::run_foreign;
 use crate::primitive::counter::{AtomicU32, Ordering};
 use crate::sync::pool::Cache;
@@ -23,10 +25,33 @@ pub(crate) struct Local {
     pub(crate) shard: usize,
     /// How often it has pushed.
     pub(crate) pushes: u32,
+    /// What it has done, for as long as it keeps this.
+    pub(super) tally: &'static Tally,
 }
 
 thread_local! {
     static LOCALS: RefCell<Locals> = const { RefCell::new(Locals(Vec::new())) };
+    /// The tally of the timer used last, so that it is at hand without a borrow.
+    static FRONT: Cell<&'static Tally> = const { Cell::new(&NOBODYS) };
+}
+
+/// In the place of a tally where there is none. No driver has this label.
+static NOBODYS: Tally = Tally::new(u32::MAX);
+
+/// Counts that the deadline of a timer was moved; `label` is that of its driver.
+#[inline]
+pub(super) fn count_reset(driver: impl FnOnce() -> &'static Driver, label: u32) {
+    let front = FRONT.get();
+    if is_same_driver(front.label, label) {
+        front.resets.add_one();
+    } else {
+        count_reset_slowly(driver());
+    }
+}
+
+#[cold]
+fn count_reset_slowly(driver: &'static Driver) {
+    with(driver, |local| local.tally.resets.add_one());
 }
 
 /// The timers used last, the most recent first.
@@ -92,6 +117,7 @@ impl Locals {
                 Local::new(driver)
             }
         };
+        FRONT.set(local.tally);
         self.0.insert(0, local);
         retired
     }
@@ -100,6 +126,7 @@ impl Locals {
 impl Drop for Locals {
     /// Gives the nodes back when the thread ends.
     fn drop(&mut self) {
+        FRONT.set(&NOBODYS);
         for local in &mut self.0 {
             local.flush();
         }
@@ -115,12 +142,23 @@ impl Local {
             cache: Cache::new(),
             shard: thread % driver.shared().shards(),
             pushes: 0,
+            tally: driver.ledger().take(driver.label()),
         }
     }
 
-    /// Gives the nodes back. The waker that was kept is the caller's to drop.
+    /// Gives nodes and tally back. The waker that was kept is the caller's to drop.
     fn take_all(&mut self) -> Option<Waker> {
+        self.driver.ledger().give_back(self.tally);
         self.driver.shared().flush(&mut self.cache)
+    }
+
+    /// A timer that was counted as armed and then refused counts as cancelled as well, unless it has
+    /// fired meanwhile.
+    #[inline]
+    pub(super) fn count_refused(&self, armed: &Result<Armed, Refused>) {
+        if let Err(Refused { waker: Some(_), .. }) = armed {
+            self.tally.cancelled.add_one();
+        }
     }
 
     fn flush(&mut self) {

@@ -14,8 +14,9 @@ use tokio::runtime::Handle;
 
 use crate::clock;
 use crate::driver::alarm::Kind;
+use crate::driver::events;
 use crate::driver::keeper::Keeper;
-use crate::driver::runtime::{self, Config, Driver, DriverRef};
+use crate::driver::runtime::{Config, Driver, DriverRef};
 use crate::error::TimerError;
 use crate::primitive::counter::{AtomicU32, Ordering};
 use crate::primitive::{Arc, Mutex, OnceLock};
@@ -197,7 +198,7 @@ fn find(handle: &Handle, id: u64) -> DriverRef {
         Some(timer) if !timer.is_closed() => timer,
         _ => {
             let opened = keep(id, Driver::open(handle, Config::default()));
-            runtime::announce("timer opened", opened.generation);
+            events::announce("timer opened", opened.generation);
             opened
         }
     };

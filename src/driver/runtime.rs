@@ -4,7 +4,6 @@
 
 mod reference;
 
-use core::cell::Cell;
 use core::fmt;
 use core::time::Duration;
 
@@ -14,14 +13,18 @@ use tokio::task::AbortHandle;
 use crate::clock;
 use crate::driver::alarm::{Alarm, Kind};
 use crate::driver::core::Core;
+use crate::driver::counts::Report;
+use crate::driver::events;
 use crate::driver::keeper::Keeper;
+use crate::driver::ledger::Ledger;
 use crate::driver::nesting;
 use crate::driver::parker::{Guard, Parker};
 use crate::driver::places::Places;
 use crate::driver::registry;
 use crate::driver::shared::Shared;
-use crate::driver::turn::{self, Seat};
-use crate::driver::wake_list::run_foreign;
+use crate::driver::turn::{self, Outside, Seat};
+#[cfg(feature = "tracing-spans")]
+use crate::driver::wake_list::WakeList;
 use crate::primitive::{Arc, AtomicU32, AtomicU64, Mutex, Ordering, Weak};
 use crate::sync::turn_lock::TurnLock;
 use crate::tick::Tick;
@@ -42,6 +45,8 @@ pub(crate) struct Config {
     pub(crate) coalesce: Duration,
     /// So many timers may live at once, if there is a bound.
     pub(crate) max_timers: Option<u32>,
+    /// Tell of timers that fire later than this, if any.
+    pub(crate) warn_when_late: Option<Duration>,
 }
 
 /// Unlink cancelled timers at once.
@@ -76,6 +81,12 @@ const fn index_in(label: u32) -> u32 {
     (label & !BOUNDED) >> INDEX
 }
 
+/// Whether two labels, of whatever generations, are of the same driver.
+#[inline]
+pub(super) const fn is_same_driver(one: u32, other: u32) -> bool {
+    index_in(one ^ other) == 0
+}
+
 /// A wheel, its users' side and its alarm; lives for ever, serves one runtime after another.
 pub(crate) struct Driver {
     /// Which driver of this process it is, whether it coalesces and whether it has a bound.
@@ -94,6 +105,8 @@ pub(crate) struct Driver {
     grid: AtomicU64,
     /// For its timers, if it has a bound.
     places: Places,
+    /// What each thread has done with its timers.
+    ledger: Ledger,
     home: Mutex<Home>,
 }
 
@@ -137,6 +150,7 @@ impl Driver {
             time: AtomicU64::new(0),
             grid: AtomicU64::new(0),
             places: Places::new(),
+            ledger: Ledger::new(),
             home: Mutex::new(Home::default()),
         }
     }
@@ -189,7 +203,12 @@ impl Driver {
         let index = self.index() << INDEX;
         self.label
             .store(index | coalesces | bounded, Ordering::Release);
-        turn::open(&self.shared, &self.lock, Core::new(now), alarm);
+        let mut core = Core::new(now);
+        if let Some(late) = config.warn_when_late {
+            core.tell_when_later_than(Tick::ZERO.after(late).count());
+        }
+        self.ledger.begin();
+        turn::open(&self.shared, &self.lock, core, alarm);
         DriverRef {
             driver: self,
             generation,
@@ -231,7 +250,7 @@ impl Driver {
         let Some(inside) = nesting::enter(self.index()) else {
             return;
         };
-        turn::turn(&self.shared, &self.lock, || inside.take_note());
+        turn::turn(&self.shared, &self.lock, &inside);
     }
 
     /// Whether this call is made by a waker that a turn of this thread runs.
@@ -241,6 +260,7 @@ impl Driver {
 
     /// Notes that the alarm has gone off, and turns.
     pub(super) fn alarm(&'static self) {
+        self.ledger.alarm();
         self.shared.bell().go_off();
         self.turn();
     }
@@ -273,6 +293,11 @@ impl Driver {
     #[inline]
     pub(super) fn shared(&self) -> &Shared {
         &self.shared
+    }
+
+    /// What each thread has done with the timers of this driver.
+    pub(super) fn ledger(&self) -> &Ledger {
+        &self.ledger
     }
 
     /// The time of this driver's runtime, from whatever thread it is read.
@@ -330,16 +355,17 @@ impl Driver {
     }
 }
 
-/// Tells a subscriber of `tracing`, which is foreign code that may use a timer for it: what opens
-/// or closes a timer in the middle of that is not told.
-pub(super) fn announce(event: &'static str, generation: u32) {
-    thread_local! {
-        static ANNOUNCING: Cell<bool> = const { Cell::new(false) };
+impl Outside for nesting::Inside {
+    fn noted(&self) -> bool {
+        self.take_note()
     }
-    let nested = ANNOUNCING.try_with(|announcing| announcing.replace(true));
-    if nested.unwrap_or(true) {
-        return;
+
+    #[cfg(feature = "tracing-spans")]
+    fn wake(&self, wakes: &mut WakeList) {
+        events::in_span(|| wakes.wake_all());
     }
-    run_foreign(|| tracing::debug!(target: "cogwheel", generation, "{event}"));
-    let _ = ANNOUNCING.try_with(|announcing| announcing.set(false));
+
+    fn tell(&self, report: &Report) {
+        events::turned(report);
+    }
 }

@@ -98,6 +98,14 @@ impl Shared {
         nodes.filter(|node| node.waits_until().is_some()).count()
     }
 
+    /// How many nodes wait in the inboxes. For the holder of the turn lock only.
+    #[allow(dead_code, reason = "not asked by models")]
+    pub fn queued(&self) -> usize {
+        self.inboxes()
+            .map(|inbox| inbox.count(self.pool.pages()))
+            .sum()
+    }
+
     /// The inboxes of this timer.
     #[inline]
     pub fn inboxes(&self) -> impl Iterator<Item = &Inbox> {
@@ -278,19 +286,22 @@ impl Shared {
     }
 
     /// Ends a timer and keeps its waker in the cache, for [`rearm`](Self::rearm). Gives back a
-    /// waker that is kept no longer.
+    /// waker that is kept no longer, and tells whether the timer had not fired.
     #[inline]
-    pub fn cancel_and_keep(&self, cache: &mut Cache, id: NodeId) -> Option<Waker> {
-        if !cache.wants_kept() {
-            return self.cancel(cache, id);
+    pub fn cancel_and_keep(&self, cache: &mut Cache, id: NodeId) -> (Option<Waker>, bool) {
+        let ended = if cache.wants_kept() {
+            id.node().cancel_and_keep()
+        } else {
+            id.node().cancel()
+        };
+        if !matches!(ended, Cancelled::Kept) {
+            let waker = self.put(cache, id, ended);
+            let waited = waker.is_some();
+            return (waker, waited);
         }
-        match id.node().cancel_and_keep() {
-            Cancelled::Kept => {
-                let unused = cache.keep(id)?;
-                self.put(cache, unused, unused.node().release())
-            }
-            ended => self.put(cache, id, ended),
-        }
+        let unused = cache.keep(id);
+        let waker = unused.and_then(|unused| self.put(cache, unused, unused.node().release()));
+        (waker, true)
     }
 
     /// Empties a cache. Gives back the waker that it kept.

@@ -24,6 +24,7 @@
 use core::time::Duration;
 
 use crate::driver::core::Core;
+use crate::driver::counts::Report;
 use crate::driver::shared::Shared;
 use crate::driver::wake_list::WakeList;
 use crate::primitive::yield_now;
@@ -51,6 +52,26 @@ pub trait Park {
     /// The time at which the timer is closed, if what was due by then counts as completed.
     fn last_tick(&mut self) -> Option<Tick> {
         None
+    }
+}
+
+/// Where a turn is run: what it does while it does not hold the lock.
+pub trait Outside {
+    /// Tells, once, whether foreign code that this call has run asked for a turn.
+    fn noted(&self) -> bool;
+
+    /// Wakes a batch.
+    fn wake(&self, wakes: &mut WakeList) {
+        wakes.wake_all();
+    }
+
+    /// Tells whoever wants to know what was done. Foreign code, as wakers are.
+    fn tell(&self, _: &Report) {}
+}
+
+impl<F: Fn() -> bool> Outside for F {
+    fn noted(&self) -> bool {
+        self()
     }
 }
 
@@ -101,18 +122,18 @@ impl<P: Park> Seat<P> {
 }
 
 /// Turns the wheel, or leaves a note for the thread that does.
-///
-/// `noted` tells, once, whether a waker that this call has run asked for a turn.
-pub fn turn<P: Park>(shared: &Shared, lock: &TurnLock<Seat<P>>, noted: impl Fn() -> bool + Copy) {
+pub fn turn<P: Park>(shared: &Shared, lock: &TurnLock<Seat<P>>, outside: &impl Outside) {
     let mut wakes = WakeList::new();
     let mut rounds = 0;
+    // A listener that asks for a turn whenever it is told of one must not keep this thread here.
+    let mut told = false;
     let Some(mut seat) = lock.try_lock() else {
         return;
     };
     while let Some(now) = seat.advance(shared, &mut wakes) {
         while !seat.core.fire(shared, &mut wakes) {
             let lock = seat.pause();
-            wakes.wake_all();
+            outside.wake(&mut wakes);
             // Whoever holds the lock instead carries on with the rest.
             let Some(again) = lock.try_lock() else {
                 return;
@@ -121,22 +142,34 @@ pub fn turn<P: Park>(shared: &Shared, lock: &TurnLock<Seat<P>>, noted: impl Fn()
         }
         rounds += 1;
         if rounds >= ROUNDS && seat.leave() {
+            let report = seat.core.report();
             seat.pause();
-            wakes.wake_all();
+            outside.wake(&mut wakes);
+            outside.tell(&report);
             // Of the notes left since, only the alarm's own must not be lost.
             if shared.bell().is_off() {
-                turn(shared, lock, noted);
+                turn(shared, lock, outside);
             }
             return;
         }
         if !seat.settle(shared, now) {
             continue;
         }
+        let report = (!told).then(|| seat.core.report());
         seat = match seat.release() {
-            Some(again) => again,
+            Some(mut again) => {
+                if let Some(report) = &report {
+                    again.core.keep(report);
+                }
+                again
+            }
             None => {
-                wakes.wake_all();
-                if !noted() {
+                outside.wake(&mut wakes);
+                if let Some(report) = &report {
+                    outside.tell(report);
+                    told = true;
+                }
+                if !outside.noted() {
                     return;
                 }
                 // Whoever holds the lock instead answers the note.
@@ -149,24 +182,30 @@ pub fn turn<P: Park>(shared: &Shared, lock: &TurnLock<Seat<P>>, noted: impl Fn()
     }
     // Closed: whoever closed the timer saw to everything.
     seat.pause();
-    wakes.wake_all();
+    outside.wake(&mut wakes);
 }
 
 /// Opens a closed timer on a wheel that begins now.
 pub fn open<P: Park>(shared: &Shared, lock: &TurnLock<Seat<P>>, core: Core, park: P) {
     let mut seat = wait_for(lock);
     shared.open(core.elapsed());
-    seat.core = core;
+    seat.core = core.after(&seat.core);
     seat.park = Some(park);
     seat.pause();
     // For a note that was left meanwhile.
-    turn(shared, lock, || false);
+    turn(shared, lock, &|| false);
 }
 
 /// Ends this generation of a timer and fires everything that is pending, which finds it closed.
 ///
 /// Gives back the clock and alarm, to be dropped by the caller; `None` if it had ended already.
-pub fn close<P: Park>(shared: &Shared, lock: &TurnLock<Seat<P>>, generation: u32) -> Option<P> {
+/// `last` looks at the wheel for the last time before that.
+pub fn close<P: Park>(
+    shared: &Shared,
+    lock: &TurnLock<Seat<P>>,
+    generation: u32,
+    last: impl FnOnce(&Core),
+) -> Option<P> {
     let mut seat = wait_for(lock);
     if shared.is_closed(generation) {
         seat.pause();
@@ -176,6 +215,7 @@ pub fn close<P: Park>(shared: &Shared, lock: &TurnLock<Seat<P>>, generation: u32
     if let Some(end) = park.as_mut().and_then(Park::last_tick) {
         shared.publish_end(end);
     }
+    last(&seat.core);
     let mut wakes = WakeList::new();
     seat.core.close(shared, &mut wakes);
     while !seat.core.fire(shared, &mut wakes) {
@@ -208,6 +248,28 @@ pub fn inspect<P: Park, R>(
     seat.pause();
     wakes.wake_all();
     Some(seen)
+}
+
+/// Lends the wheel of an open timer as it is, with what was pushed where it is, and tells as well
+/// whether a note was left meanwhile, which the caller has to answer by a turn.
+#[allow(dead_code, reason = "not asked by models")]
+pub fn observe<P: Park, R>(
+    shared: &Shared,
+    lock: &TurnLock<Seat<P>>,
+    generation: u32,
+    look: impl FnOnce(&Core) -> R,
+) -> Option<(R, bool)> {
+    let seat = wait_for(lock);
+    // Closed, the lock is given back with its notes: they have nothing to ask for.
+    let seen = (!shared.is_closed(generation)).then(|| look(&seat.core));
+    let noted = match seat.release() {
+        Some(seat) => {
+            seat.pause();
+            true
+        }
+        None => false,
+    };
+    seen.map(|seen| (seen, noted))
 }
 
 /// The lock is only ever held for a moment and never while foreign code runs, so the few rare
@@ -279,7 +341,7 @@ mod tests {
             core: Core::new(Tick::ZERO),
             park: Some(busy),
         });
-        turn(&shared, &lock, || false);
+        turn(&shared, &lock, &|| false);
         let seat = lock.try_lock().expect("the turn has ended");
         let park = seat.park.as_ref().expect("the timer is open");
         assert!(park.armed);

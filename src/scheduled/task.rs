@@ -388,7 +388,7 @@ impl<W: Work> Task<W> {
                     _ => {}
                 }
                 if let Some(node) = node.take() {
-                    errands.leave(node);
+                    errands.complete(node);
                 }
                 self.place(state, now, errands);
                 matches!(state.phase, Phase::Pending { .. })
@@ -431,6 +431,13 @@ impl<W: Work> Errands<W> {
     /// Gives a node back.
     fn leave(&mut self, node: NodeId) {
         let (waker, turn) = self.driver.cancel_quietly(node);
+        self.armed = waker;
+        self.turn |= turn;
+    }
+
+    /// As [`leave`](Self::leave), where the time of the node has come.
+    fn complete(&mut self, node: NodeId) {
+        let (waker, turn) = self.driver.complete_quietly(node);
         self.armed = waker;
         self.turn |= turn;
     }

@@ -117,6 +117,22 @@ impl Default for Inbox {
     }
 }
 
+impl Inbox {
+    /// How many nodes wait here, without taking them. For the holder of the turn lock only: nobody
+    /// else takes a node out, and the links of those that are in do not change.
+    pub fn count(&self, pages: &Pages) -> usize {
+        // ORDERING: Acquire pairs with the release of every `push` up to this one, each of which
+        // carried on from the exchange before it, and so makes their links visible.
+        let mut current = link_of(self.head.load(Ordering::Acquire));
+        let mut count = 0;
+        while u64::from(current) != EMPTY {
+            current = pages.find(current).node().link.load(Ordering::Relaxed);
+            count += 1;
+        }
+        count
+    }
+}
+
 #[allow(
     clippy::cast_possible_truncation,
     reason = "the low half of the word is the index"

@@ -455,6 +455,12 @@ impl Node {
         armed.then(|| Tick::new(self.deadline.load(Ordering::Relaxed)))
     }
 
+    /// The deadline that was set last, whether somebody waits for it or not.
+    #[inline]
+    pub fn deadline(&self) -> Tick {
+        Tick::new(self.deadline.load(Ordering::Relaxed))
+    }
+
     /// Remembers the entry that the wheel holds for this node.
     pub fn set_entry(&self, entry: u32) {
         self.entry.store(entry, Ordering::Relaxed);

@@ -7,6 +7,8 @@
 //! An idle node in a cache or in the pool may still be linked or queued. That is the point: the
 //! next timer armed on it finds the work of inserting done.
 
+use core::mem::size_of;
+
 use crate::primitive::{Mutex, OnceLock, TINY};
 use crate::sync::node::Node;
 use crate::tick::Tick;
@@ -141,6 +143,14 @@ impl Pool {
     #[allow(dead_code, reason = "asked by models")]
     pub fn nodes(&self) -> u32 {
         self.spare.lock().fresh
+    }
+
+    /// The memory of the nodes, and of the list of those that nobody owns.
+    #[allow(dead_code, reason = "not asked by models")]
+    pub fn bytes(&self) -> usize {
+        let spare = self.spare.lock();
+        let nodes = spare.fresh.next_multiple_of(PAGE) as usize;
+        nodes * size_of::<Node>() + spare.idle.capacity() * size_of::<NodeId>()
     }
 
     /// Takes an idle node for a timer of `deadline`, if possible one that is still linked in time.

@@ -73,6 +73,11 @@ impl Geometry {
         (64 - self.base_bits).div_ceil(self.slot_bits)
     }
 
+    /// How many slots a block of a level has.
+    pub(super) const fn slots(self) -> usize {
+        1 << self.slot_bits
+    }
+
     /// The lowest bit of the field of `level`: one slot of it lasts `2^shift` ticks.
     #[inline]
     pub(super) const fn shift(self, level: u32) -> u32 {

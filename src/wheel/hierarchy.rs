@@ -159,6 +159,7 @@ impl<P> Hierarchy<P> {
     }
 
     /// Takes the entry that has been on the due list for the longest.
+    #[inline]
     pub(crate) fn pop_due(&mut self) -> Option<(Tick, P)> {
         let id = self.due.head.some()?;
         let entry = self.entries.remove(id);

@@ -6,11 +6,13 @@ use core::task::Waker;
 
 use tokio::runtime::Handle;
 
-use super::{BOUNDED, Driver, Home, announce, index_in};
+use super::{BOUNDED, Driver, Home, index_in};
 use crate::clock;
 use crate::driver::alarm::Kind;
 use crate::driver::core::Core;
+use crate::driver::events;
 use crate::driver::keeper::Keeper;
+use crate::driver::ledger::End;
 use crate::driver::local::{self, Local};
 use crate::driver::places::Full;
 use crate::driver::registry;
@@ -18,6 +20,7 @@ use crate::driver::shared::{Armed, How, Refused};
 use crate::driver::turn;
 use crate::driver::wake_list::run_foreign;
 use crate::error::TimerError;
+use crate::metrics::TimerMetrics;
 use crate::primitive::{Arc, Ordering};
 use crate::sync::node::Next;
 use crate::sync::pool::NodeId;
@@ -209,6 +212,7 @@ impl DriverRef {
                 .shared
                 .rearm(&mut local.cache, deadline, waker)?;
             next = wanted;
+            local.tally.armed.add_one();
             Some(node)
         });
         match kept {
@@ -223,7 +227,9 @@ impl DriverRef {
         let armed = local::with(self.driver, |local| {
             let Local { cache, shard, .. } = local;
             let shared = &self.driver.shared;
-            shared.follow_up(cache, *shard, self.generation, node, deadline, next)
+            let armed = shared.follow_up(cache, *shard, self.generation, node, deadline, next);
+            local.count_refused(&armed);
+            armed
         });
         self.finish(armed.map(|Armed { node, how }| (node, how == How::Ring)))
     }
@@ -265,7 +271,10 @@ impl DriverRef {
         let armed = local::with(self.driver, |local| {
             let Local { cache, shard, .. } = local;
             let shared = &self.driver.shared;
-            let mut armed = shared.arm(cache, *shard, self.generation, deadline, waker)?;
+            local.tally.armed.add_one();
+            let armed = shared.arm(cache, *shard, self.generation, deadline, waker);
+            local.count_refused(&armed);
+            let mut armed = armed?;
             if armed.how == How::Pushed {
                 local.pushes = local.pushes.wrapping_add(1);
                 if local.pushes.is_multiple_of(PUSHES) {
@@ -287,17 +296,37 @@ impl DriverRef {
     /// As [`reset`](Self::reset); tells whether the caller has to turn the wheel.
     pub(crate) fn reset_quietly(self, node: NodeId, old: Tick, new: Tick) -> bool {
         local::with(self.driver, |local| {
+            local.tally.resets.add_one();
             self.driver.shared.reset(local.shard, node, old, new)
         })
+    }
+
+    /// Counts a move that is done already, by [`Node::reset`](crate::sync::node::Node::reset);
+    /// `label` is that of the timer's driver.
+    #[inline]
+    pub(crate) fn count_reset(label: u32) {
+        local::count_reset(|| registry::driver(index_in(label)), label);
     }
 
     /// Ends a timer, whether it has fired or not, and drops its waker.
     #[inline]
     pub(crate) fn cancel(self, node: NodeId) {
+        self.finish_as(node, End::Cancelled);
+    }
+
+    /// As [`cancel`](Self::cancel), for a timer whose deadline has come: if it has not fired, it
+    /// counts as if it had.
+    #[inline]
+    pub(crate) fn complete(self, node: NodeId) {
+        self.finish_as(node, End::Due);
+    }
+
+    #[inline]
+    fn finish_as(self, node: NodeId, end: End) {
         match self.driver.cancel.load(Ordering::Relaxed) {
-            0 => self.cancel_and_keep(node),
+            0 => self.end_and_keep(node, end),
             _ => {
-                let (waker, turn) = self.cancel_quietly(node);
+                let (waker, turn) = self.end_quietly(node, end);
                 if turn {
                     self.turn();
                 }
@@ -307,9 +336,14 @@ impl DriverRef {
     }
 
     #[inline]
-    fn cancel_and_keep(self, node: NodeId) {
+    fn end_and_keep(self, node: NodeId, end: End) {
         let waker = local::with(self.driver, |local| {
-            self.driver.shared.cancel_and_keep(&mut local.cache, node)
+            let shared = &self.driver.shared;
+            let (waker, waited) = shared.cancel_and_keep(&mut local.cache, node);
+            if waited {
+                local.tally.end(end);
+            }
+            waker
         });
         drop(waker);
     }
@@ -318,28 +352,64 @@ impl DriverRef {
     /// caller has to turn the wheel.
     #[inline]
     pub(crate) fn cancel_quietly(self, node: NodeId) -> (Option<Waker>, bool) {
+        self.end_quietly(node, End::Cancelled)
+    }
+
+    /// As [`complete`](Self::complete), in the same way.
+    pub(crate) fn complete_quietly(self, node: NodeId) -> (Option<Waker>, bool) {
+        self.end_quietly(node, End::Due)
+    }
+
+    #[inline]
+    fn end_quietly(self, node: NodeId, end: End) -> (Option<Waker>, bool) {
         if self.driver.is_exact() {
-            return self.cancel_exactly(node);
+            return self.end_exactly(node, end);
         }
         let waker = local::with(self.driver, |local| {
-            self.driver.shared.cancel(&mut local.cache, node)
+            let waker = self.driver.shared.cancel(&mut local.cache, node);
+            if waker.is_some() {
+                local.tally.end(end);
+            }
+            waker
         });
         (waker, false)
     }
 
     #[cold]
-    fn cancel_exactly(self, node: NodeId) -> (Option<Waker>, bool) {
+    fn end_exactly(self, node: NodeId, end: End) -> (Option<Waker>, bool) {
         local::with(self.driver, |local| {
-            self.driver
-                .shared
-                .cancel_exactly(&mut local.cache, local.shard, node)
+            let shared = &self.driver.shared;
+            let (waker, turn) = shared.cancel_exactly(&mut local.cache, local.shard, node);
+            if waker.is_some() {
+                local.tally.end(end);
+            }
+            (waker, turn)
         })
+    }
+
+    /// How things stand with this timer, or stood when it was closed.
+    pub(crate) fn metrics(self) -> TimerMetrics {
+        let Self { driver, generation } = self;
+        let survey = |core: &Core| driver.ledger.survey(&driver.shared, core);
+        match turn::observe(&driver.shared, &driver.lock, generation, survey) {
+            Some((metrics, noted)) => {
+                if noted {
+                    self.turn();
+                }
+                metrics
+            }
+            None => driver.ledger.last(generation),
+        }
     }
 
     /// Ends this generation: everything pending is woken and finds the timer closed.
     pub(crate) fn close(self) {
         let Self { driver, generation } = self;
-        let Some(alarm) = turn::close(&driver.shared, &driver.lock, generation) else {
+        let last = |core: &Core| {
+            let metrics = driver.ledger.survey(&driver.shared, core);
+            driver.ledger.end(generation, metrics);
+        };
+        let Some(alarm) = turn::close(&driver.shared, &driver.lock, generation, last) else {
             return;
         };
         let kept = registry::forget(self);
@@ -351,6 +421,6 @@ impl DriverRef {
             run_foreign(|| guard.abort());
         }
         registry::recycle(driver);
-        announce("timer closed", generation);
+        events::announce("timer closed", generation);
     }
 }

@@ -1,0 +1,89 @@
+//! What a timer says of itself once it has ended. One test after the other, because the place of a
+//! timer goes to the next one that is made in the process.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests may fail the test")]
+
+use std::pin::Pin;
+use std::sync::Mutex;
+use std::task::{Context, Waker};
+
+use cogwheel::metrics::TimerMetrics;
+use cogwheel::time::{Duration, Sleep};
+use cogwheel::{ManualClock, Timer};
+
+const HOUR: Duration = Duration::from_secs(3_600);
+
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+fn armed(timer: &Timer, delay: Duration) -> Sleep {
+    let mut sleep = timer.sleep(delay);
+    let mut context = Context::from_waker(Waker::noop());
+    assert!(Pin::new(&mut sleep).poll(&mut context).is_pending());
+    sleep
+}
+
+/// Created, fired, cancelled, live.
+fn ends(metrics: &TimerMetrics) -> [u64; 4] {
+    let TimerMetrics {
+        created,
+        fired,
+        cancelled,
+        live,
+        ..
+    } = *metrics;
+    [created, fired, cancelled, live]
+}
+
+#[test]
+fn the_last_figures_stay_until_the_successor_has_ended_too() {
+    let _turn = ONE_AT_A_TIME.lock().unwrap();
+    let first = ManualClock::new();
+    let timer = first.timer();
+    let mut sleeps: Vec<Sleep> = (1..=3).map(|n| armed(&timer, n * HOUR)).collect();
+    first.advance(HOUR);
+    drop(sleeps.pop());
+    assert_eq!(ends(&timer.metrics()), [3, 1, 1, 1]);
+    first.close();
+    let last = timer.metrics();
+    // What was pending has been cancelled by that, and has not come due.
+    assert_eq!(ends(&last), [3, 1, 2, 0]);
+    assert!(last.closed && last.levels.is_empty());
+    assert_eq!((last.queued, last.lateness.count()), (0, 1));
+
+    let second = ManualClock::new();
+    let heir = second.timer();
+    // It counts from zero, whatever its place in memory has seen.
+    assert_eq!(ends(&heir.metrics()), [0; 4]);
+    drop(sleeps);
+    let _sleep = armed(&heir, HOUR);
+    assert_eq!(ends(&heir.metrics()), [1, 0, 0, 1]);
+    assert_eq!(timer.metrics(), last);
+
+    second.close();
+    assert_eq!(ends(&heir.metrics()), [1, 0, 1, 0]);
+    let forgotten = timer.metrics();
+    assert_eq!(ends(&forgotten), [0; 4]);
+    assert!(forgotten.closed);
+}
+
+#[test]
+fn the_end_of_a_runtime_cancels_what_is_pending() {
+    let _turn = ONE_AT_A_TIME.lock().unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_time()
+        .build()
+        .unwrap();
+    let timer = runtime.block_on(async { Timer::current() });
+    for _ in 0..5 {
+        let timer = timer.clone();
+        runtime.spawn(async move { timer.sleep(HOUR).await });
+    }
+    while timer.metrics().live < 5 {
+        std::thread::yield_now();
+    }
+    drop(runtime);
+    let last = timer.metrics();
+    assert_eq!(ends(&last), [5, 0, 5, 0]);
+    assert!(last.closed);
+}
