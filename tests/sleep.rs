@@ -403,7 +403,8 @@ fn a_kept_waker_is_released_when_its_thread_or_its_runtime_ends() {
         assert!(poll(&mut dropped, &waker).is_pending());
     };
     thread::scope(|scope| {
-        scope.spawn(cancel_one);
+        // The end of the scope alone does not wait for what a thread does with its locals.
+        scope.spawn(cancel_one).join().unwrap();
     });
     assert_eq!(Arc::strong_count(&wakes), idle);
     cancel_one();
