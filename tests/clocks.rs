@@ -33,6 +33,7 @@ fn a_queue_made_under_a_clock_that_is_ahead_yields_nothing_early() {
     });
 }
 
+/// Case 70.
 #[test]
 fn a_queue_moved_to_a_clock_that_is_behind_yields_nothing_early_and_in_order() {
     let mut queue = DelayQueue::new();

@@ -201,6 +201,7 @@ fn nothing_is_early_and_nothing_is_lost_under_a_storm_of_short_timers() {
     });
 }
 
+/// Wheel case 42.
 #[test]
 fn a_panicking_waker_does_not_end_the_thread() {
     watched(|| {
@@ -283,6 +284,7 @@ fn a_sleep_that_was_due_when_its_timer_was_closed_completes() {
     });
 }
 
+/// Wheel case 20.
 #[test]
 fn a_waker_that_runs_on_the_thread_may_close_the_timer() {
     watched(|| {
@@ -326,6 +328,7 @@ fn case_063_a_closed_timer_answers_at_once_from_any_thread() {
     });
 }
 
+/// Wheel case 14.
 #[cfg(target_os = "linux")]
 #[test]
 fn the_thread_ends_when_the_timer_is_closed() {

@@ -162,6 +162,7 @@ fn rule_03_an_alarm_that_is_armed_earlier_is_left_alone() {
 
 // === 4: the end of the runtime ===
 
+/// Case 41.
 #[test]
 fn rule_04_the_end_of_the_runtime_wakes_all_that_wait() {
     for runtime in [paused(), one_thread(), two_workers()] {
@@ -302,6 +303,7 @@ fn rule_06_a_turn_run_by_a_foreign_thread_does_not_take_its_time_for_the_runtime
 
 // === 7: foreign code ===
 
+/// Case 53.
 #[test]
 fn rule_07_a_waker_that_panics_costs_nobody_else_their_wake() {
     // One batch of wakers, and several.
@@ -342,6 +344,7 @@ fn rule_07_a_waker_that_panics_does_not_disturb_the_end_of_its_runtime() {
     watched(|| one_thread().block_on(async { sleep(ms(1)).await }));
 }
 
+/// Wheel case 102.
 #[test]
 fn case_037_a_waker_may_reset_and_drop_other_timers() {
     watched(|| {

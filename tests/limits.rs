@@ -66,6 +66,7 @@ async fn hog(seed: u32, begin: Arc<Barrier>, period: Duration) -> u64 {
     made
 }
 
+/// Case 81.
 #[test]
 fn timeouts_made_and_dropped_on_hogged_workers_take_no_memory() {
     let _turn = PROCESS.lock().unwrap_or_else(PoisonError::into_inner);

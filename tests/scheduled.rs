@@ -95,6 +95,7 @@ async fn what_lies_practically_never_ahead_can_be_cancelled_and_moved() {
     assert!(third.cancel());
 }
 
+/// Wheel case 23.
 #[test]
 fn work_runs_on_the_runtime_of_the_timer_wherever_it_is_scheduled() {
     watched(|| {
@@ -426,6 +427,7 @@ fn what_was_sent_off_when_the_runtime_ends_is_closed() {
     });
 }
 
+/// Wheel case 19.
 #[test]
 fn a_closed_timer_drops_what_it_is_given() {
     for make in KINDS {

@@ -217,6 +217,7 @@ async fn case_086_only_the_last_of_many_changes_between_two_turns_counts() {
 
 // === panics and re-entrancy ===
 
+/// Wheel case 42.
 #[tokio::test(start_paused = true)]
 async fn case_052_a_panic_in_a_callback_is_reported_and_the_others_are_on_time() {
     let (timer, start) = (Timer::current(), Instant::now());

@@ -366,6 +366,7 @@ async fn case_046_the_waker_of_the_latest_poll_is_woken() {
     assert!(poll(&mut moved, &a).is_ready());
 }
 
+/// Case 81.
 #[tokio::test(start_paused = true)]
 async fn a_thread_keeps_the_waker_of_the_timer_it_cancelled_last_and_no_other() {
     let timer = Timer::current();
@@ -414,6 +415,7 @@ fn a_kept_waker_is_released_when_its_thread_or_its_runtime_ends() {
     assert_eq!(wakes.count(), 0);
 }
 
+/// Case 81.
 #[tokio::test(start_paused = true)]
 async fn completion_and_drop_release_the_waker_at_once_where_that_is_asked_for() {
     let timer = Timer::builder().release_wakers(true).build().unwrap();
@@ -506,6 +508,7 @@ async fn equal_deadlines_wake_in_the_order_in_which_they_were_polled() {
 
 // === the far end ===
 
+/// Case 18.
 #[tokio::test(start_paused = true)]
 async fn a_deadline_that_does_not_fit_means_never_and_is_in_nobodys_way() {
     let never = [

@@ -63,6 +63,8 @@ fn linked(deadline: u64) -> (Arc<World>, Hand, Sleeper) {
 /// M3: cancelled while it is drained.
 ///
 /// Seen to catch: `cancel-forgets-armed`.
+///
+/// Case 96.
 #[test]
 fn a_timer_cancelled_while_it_is_drained_is_given_back() {
     explore("cancel ∥ drain", TWO, 30, || {
@@ -93,6 +95,8 @@ fn a_node_armed_again_while_it_is_drained_is_not_lost() {
 /// M4: exactly one of fire and cancel wins.
 ///
 /// Seen to catch: `cancel-ignores-firing`.
+///
+/// Case 40.
 #[test]
 fn exactly_one_of_fire_and_cancel_wins() {
     explore("cancel ∥ fire", TWO, 50, || {
@@ -120,6 +124,8 @@ fn a_node_armed_again_while_it_fires_is_not_lost() {
 /// M5: cancelled while the turn finds that it was moved later, and armed again.
 ///
 /// Seen to catch: `cancel-and-arm-without-acquire`, `look-keeps-bound`.
+///
+/// Case 40.
 #[test]
 fn a_timer_cancelled_while_it_is_placed_anew_is_given_back() {
     for again in [None, Some(12), Some(20), Some(40)] {

@@ -192,6 +192,8 @@ fn a_timer_armed_while_the_driver_parks_is_not_lost() {
 /// M2: armed while the turn crosses its deadline; it fires in that turn or in one that is rung for.
 ///
 /// Seen to catch: `turn-goes-round-once`.
+///
+/// Case 14.
 #[test]
 fn a_timer_armed_while_time_crosses_its_deadline_is_neither_early_nor_lost() {
     explore("arm ∥ advance", TWO, 4000, || {
@@ -244,6 +246,8 @@ fn two_threads_that_arm_during_a_turn_lose_nothing() {
 /// Two threads push into one inbox while a third turns.
 ///
 /// Seen to catch: `push-links-once`.
+///
+/// Case 96.
 #[test]
 fn two_threads_that_share_an_inbox_lose_nothing() {
     explore("push ∥ push ∥ turn", THREE, 20000, || {

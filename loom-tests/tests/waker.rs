@@ -24,6 +24,8 @@ fn due() -> (Arc<World>, Hand, Sleeper) {
 /// Seen to catch: `elapsed-after-fire`, `fire-ignores-wlock`, `firing-without-release`,
 /// `replace-forgets-unused`, `replace-ignores-fired`, `replace-without-lock`,
 /// `replace-without-release`.
+///
+/// Case 48.
 #[test]
 fn a_waker_replaced_while_the_timer_fires_is_woken_or_the_poll_says_fired() {
     explore("register ∥ fire", TWO, 120, || {
@@ -53,6 +55,8 @@ fn a_waker_replaced_while_the_timer_fires_is_woken_or_the_poll_says_fired() {
 /// Polled by the same task while it fires.
 ///
 /// Seen to catch: `fire-without-release`.
+///
+/// Case 48.
 #[test]
 fn a_poll_that_sees_the_timer_fired_sees_the_time_of_that_turn() {
     explore("poll ∥ fire", TWO, 130, || {
@@ -76,6 +80,8 @@ fn a_poll_that_sees_the_timer_fired_sees_the_time_of_that_turn() {
 /// ABANDONED: dropped while the turn takes the waker. The node comes back once, from one of both.
 ///
 /// Seen to catch: `fire-ignores-abandoned`.
+///
+/// Case 39.
 #[test]
 fn a_node_left_while_it_fires_is_freed_once() {
     explore("drop ∥ fire", TWO, 50, || {

@@ -4,16 +4,9 @@
 //! Where a case speaks of rounding to a tick, this wheel is exact. Wheels of three or five slots
 //! are wheels of four here, as slots are powers of two.
 //!
-//! Not here, and why:
-//!
-//! * 12, 97 in part: conversions of durations are tested in `tick.rs`.
-//! * 13, 14, 19, 20, 23, 42, 44: futures, executors, closing and shared owners belong to the timer
-//!   and to scheduled work.
-//! * 41: there is no default timeout.
-//! * 49: the divider is `Geometry`'s reciprocal, compared with division in `geometry.rs`.
-//! * 84: a wheel's time cannot be set but by turning it.
-//! * 102: drops from inside a waker belong to the driver.
-//! * 24 to 26: a limit on pending timers is the owner's; the cases check the count it needs.
+//! `docs/cases.md` lists them all. Those that are not here speak of futures, executors, closing,
+//! shared owners and wakers, which a wheel does not have: they are in `tests/`. In 24 to 26 the
+//! limit on pending timers is the owner's; the cases check the count that it needs.
 
 #![forbid(unsafe_code)]
 

@@ -154,6 +154,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    /// Wheel case 49.
     #[test]
     fn the_reciprocal_divides_every_length_exactly() {
         for slot_bits in 1..=6 {
