@@ -28,9 +28,8 @@ const ENDING: &str = "it is being shutdown";
 pub(crate) fn expect_planned_panics() {
     let hook = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
-        let ending = info
-            .payload_as_str()
-            .is_some_and(|text| text.contains(ENDING));
+        let text = info.payload().downcast_ref::<String>();
+        let ending = text.is_some_and(|text| text.contains(ENDING));
         if !ending && !info.payload().is::<Planned>() {
             hook(info);
         }

@@ -28,6 +28,11 @@ impl Random {
         self.word() % end
     }
 
+    /// An index into what has `len` elements, which must not be none.
+    pub(crate) fn index(&mut self, len: usize) -> usize {
+        usize::try_from(self.below(len as u64)).unwrap_or(0)
+    }
+
     /// Whether, once in `n` times.
     pub(crate) fn once_in(&mut self, n: u64) -> bool {
         self.below(n) == 0

@@ -186,7 +186,7 @@ pub(crate) async fn queue(mut user: User) {
             keys.push(queue.insert_at(user.ledger.ticket(due), due));
         }
         if user.random.once_in(3) && !keys.is_empty() {
-            let n = user.random.below(keys.len() as u64) as usize;
+            let n = user.random.index(keys.len());
             if user.random.once_in(2) {
                 queue.try_remove(&keys.swap_remove(n));
             } else {
