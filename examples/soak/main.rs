@@ -38,6 +38,7 @@ mod users;
 mod watch;
 
 use std::process::ExitCode;
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use args::{Args, Command};
@@ -51,6 +52,9 @@ const SPARE: i64 = 1 << 20;
 /// The part of the time that a scenario in real time takes of a round, and the longest.
 const SHARE: u32 = 5;
 const LONGEST: Duration = Duration::from_secs(30);
+
+/// The books of the run.
+static LEDGER: OnceLock<Ledger> = OnceLock::new();
 
 fn main() -> ExitCode {
     match args::parse(std::env::args().skip(1)) {
@@ -69,7 +73,7 @@ fn main() -> ExitCode {
 fn soak(args: &Args) -> ExitCode {
     println!("soak: {} s, seed {}", args.seconds, args.seed);
     faults::expect_planned_panics();
-    let ledger: &'static Ledger = Box::leak(Box::default());
+    let ledger = LEDGER.get_or_init(Ledger::default);
     let budget = Duration::from_secs(args.seconds);
     let mut stage = Stage {
         ledger,
