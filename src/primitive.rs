@@ -1,8 +1,11 @@
-//! The one place that names `std::sync`, raw cells or loom.
+//! The one place that names `std::sync`, raw cells, loom or shuttle.
 //!
 //! Everything that threads share is built from these items, so that a build with `--cfg loom`
 //! explores the very code that ships. Loom only sees what passes through here: a value that one
 //! thread hands to another by way of an atomic lies in [`UnsafeCell`], never in a plain field.
+//!
+//! A build with `--cfg loom --cfg shuttle` is the same small world, with shuttle's atomics instead
+//! of loom's: random schedules of what is too large for loom, see `shuttle-tests`.
 
 #![allow(
     unreachable_pub,
@@ -18,21 +21,32 @@ pub use std::sync::OnceLock;
 /// Whether the world is to be small, so that models reach its edges.
 pub const TINY: bool = cfg!(loom);
 
-#[cfg(not(loom))]
+#[cfg(any(not(loom), shuttle))]
 mod inner {
     #![allow(
         clippy::disallowed_types,
         reason = "this file lends the raw cell to the rest"
     )]
 
-    pub use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-    use std::sync::{MutexGuard, PoisonError};
-    pub use std::thread::yield_now;
+    #[cfg(shuttle)]
+    use shuttle::{sync, thread};
+    #[cfg(not(shuttle))]
+    use std::{sync, thread};
+
+    use std::sync::PoisonError;
+    use sync::MutexGuard;
+    pub use sync::atomic::{AtomicU32, AtomicU64, Ordering};
+    pub use thread::yield_now;
+
+    #[cfg(shuttle)]
+    pub use super::watched_cell::UnsafeCell;
 
     /// A cell whose owner is decided at run time, with loom's closure interface.
+    #[cfg(not(shuttle))]
     #[derive(Debug, Default)]
     pub struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
 
+    #[cfg(not(shuttle))]
     impl<T> UnsafeCell<T> {
         pub const fn new(value: T) -> Self {
             Self(std::cell::UnsafeCell::new(value))
@@ -53,11 +67,11 @@ mod inner {
 
     /// A mutex without poisoning: what it guards here stays valid whoever panics.
     #[derive(Debug, Default)]
-    pub struct Mutex<T>(std::sync::Mutex<T>);
+    pub struct Mutex<T>(sync::Mutex<T>);
 
     impl<T> Mutex<T> {
         pub const fn new(value: T) -> Self {
-            Self(std::sync::Mutex::new(value))
+            Self(sync::Mutex::new(value))
         }
 
         pub fn lock(&self) -> MutexGuard<'_, T> {
@@ -66,7 +80,58 @@ mod inner {
     }
 }
 
-#[cfg(loom)]
+/// What shuttle lacks: a cell that sees two threads in it at once.
+#[cfg(shuttle)]
+mod watched_cell {
+    #![allow(
+        clippy::disallowed_types,
+        reason = "this file lends the raw cell to the rest"
+    )]
+
+    use shuttle::thread::yield_now;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    const WRITER: u32 = 1 << 31;
+
+    /// As loom's; the model may switch threads in the middle of each access.
+    #[derive(Debug)]
+    pub struct UnsafeCell<T> {
+        value: std::cell::UnsafeCell<T>,
+        /// How many read, and whether one writes. Shuttle does not see this word.
+        users: AtomicU32,
+    }
+
+    impl<T> UnsafeCell<T> {
+        pub const fn new(value: T) -> Self {
+            Self {
+                value: std::cell::UnsafeCell::new(value),
+                users: AtomicU32::new(0),
+            }
+        }
+
+        /// Gives `f` a pointer to read through.
+        pub fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R {
+            let others = self.users.fetch_add(1, Ordering::SeqCst);
+            assert!(others < WRITER, "a cell is read while it is written");
+            yield_now();
+            let result = f(self.value.get());
+            self.users.fetch_sub(1, Ordering::SeqCst);
+            result
+        }
+
+        /// Gives `f` a pointer to write through.
+        pub fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
+            let others = self.users.fetch_add(WRITER, Ordering::SeqCst);
+            assert_eq!(others, 0, "a cell is written while it is used");
+            yield_now();
+            let result = f(self.value.get());
+            self.users.fetch_sub(WRITER, Ordering::SeqCst);
+            result
+        }
+    }
+}
+
+#[cfg(all(loom, not(shuttle)))]
 mod inner {
     pub use loom::cell::UnsafeCell;
     use loom::sync::atomic;

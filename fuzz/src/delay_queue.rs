@@ -4,6 +4,9 @@
 //! that had to, or one that had not. Three tasks take turns to poll; only the last one may be woken.
 //! Time is a `ManualClock`, so everything is exact to the nanosecond. At the end everything comes out
 //! in the order of (deadline, insertion).
+//!
+//! Seen to fail with: no wake-up when the queue becomes empty or its first item is put off; no wake-up
+//! for an item that comes first; a key of another queue that is taken for one of this.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;

@@ -6,6 +6,10 @@
 //! move the clock while they are woken. After every action: each wake-up that had to come came, once,
 //! to the task that polled last and at the very deadline; the answer of each poll; how many timers are
 //! pending; how many wakers are held. The timer is closed and opened again in between.
+//!
+//! Seen to fail with: a waker's panic that is not caught; a common wake-up that is waited for past the
+//! deadline; and, of `ci/mutants`, `reset-without-push`, `look-ignores-deadline`, `cancel-keeps-waker`
+//! and `close-forgets-kept`.
 
 mod hands;
 mod model;

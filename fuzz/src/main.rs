@@ -1,5 +1,10 @@
 //! Runs the targets with a stable compiler: see `--help`, and `ci/fuzz` around it.
 
+#![allow(
+    clippy::disallowed_methods,
+    reason = "how long to run is told by the system's clock"
+)]
+
 mod runner;
 
 use std::process::ExitCode;

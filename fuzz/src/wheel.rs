@@ -6,6 +6,9 @@
 //!
 //! Geometries with few slots bring edges near; up to 600 entries make buckets long enough to be moved
 //! down ahead of time.
+//!
+//! Seen to fail with: what a turn made due left unsorted; a key that is taken for whatever entry is in
+//! its place; a compaction that does not note what it moved.
 
 use std::collections::{BTreeMap, HashMap};
 

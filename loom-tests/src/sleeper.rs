@@ -268,9 +268,11 @@ impl Sleeper {
 pub fn assert_nothing_lost(world: &World, hand: &mut Hand, sleepers: &mut [&mut Sleeper]) {
     for _ in 0..16 {
         // What fired for a deadline that was moved is armed again.
-        for sleeper in &mut *sleepers {
-            sleeper.poll_if_woken(world, hand);
-        }
+        // A poll may turn the wheel, which wakes one that was polled before it.
+        while sleepers
+            .iter_mut()
+            .any(|sleeper| sleeper.poll_if_woken(world, hand))
+        {}
         if !sleepers.iter().any(|sleeper| sleeper.is_waiting()) {
             for sleeper in sleepers {
                 assert_eq!(sleeper.wakers(), 0, "no waker is kept: {sleeper:?}");

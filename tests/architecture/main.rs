@@ -78,6 +78,7 @@ const ONLY_IN: &[(&str, &str)] = &[
     ("std::cell::UnsafeCell", "primitive/*"),
     ("core::cell::UnsafeCell", "primitive/*"),
     ("loom", "primitive/*"),
+    ("shuttle", "primitive/*"),
 ];
 
 /// Paths that are exempt from [`ONLY_IN`], each with its module.
