@@ -15,7 +15,7 @@ use loom_tests::{TWO, explore, join, spawn};
 #[test]
 fn a_sleep_polled_and_moved_while_another_thread_turns_completes_once() {
     for (moved, turns) in [(8, &[10][..]), (12, &[10, 12])] {
-        explore("poll, move, poll ∥ turns", TWO, 1000, move || {
+        explore("poll, move, poll ∥ turns", TWO, 40000, move || {
             let world = World::open(0);
             let mut hand = Hand::new();
             let mut sleeper = Sleeper::armed(&world, &mut hand, 10);

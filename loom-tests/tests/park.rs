@@ -123,11 +123,11 @@ fn two_pushes_and_a_parking_turn_never_miss_each_other() {
         let shared = &world.shared;
         let pages = shared.pool().pages();
         let inbox = shared.inboxes().next().expect("there is one");
+        // A turn is under way: it has taken something, which has cleared the bit.
         let mut hand = Hand::new();
-        // A turn is under way: it has taken what it came for.
-        let first = shared.pool().take(&mut hand.cache, Tick::ZERO);
-        let _ = inbox.push(first, first.node());
-        inbox.take_all(pages).for_each(drop);
+        let other = shared.pool().take(&mut hand.cache, Tick::ZERO);
+        assert_eq!(inbox.push(other, other.node()), Pushed::Parked);
+        assert_eq!(inbox.take_all(pages).count(), 1);
         let pushers = [10, 20].map(|deadline| {
             let world = Arc::clone(&world);
             let id = shared.pool().take(&mut hand.cache, Tick::ZERO);

@@ -43,3 +43,21 @@ fn a_successor_has_the_same_shape_and_time_and_no_key_of_the_wheel_before() {
     assert_ne!(old, new);
     assert!(!after.contains(old) && !before.contains(new));
 }
+
+#[test]
+fn a_turn_counts_what_it_places_anew_but_not_what_stays_in_its_bucket() {
+    // 9, 10 and 11 share a bucket of level 1, and have one each on level 0.
+    let mut wheel = Wheel::with_geometry(Geometry::new(0, 2).unwrap(), Tick::ZERO);
+    for deadline in 9..=11 {
+        wheel.insert(Tick::new(deadline), ());
+    }
+    let turn = wheel.advance(Tick::new(9));
+    assert_eq!((turn.fired, turn.cascaded, turn.relinked), (1, 2, 0));
+    // The finest buckets are eight ticks wide: 5 stays where it is.
+    let mut wheel = Wheel::with_geometry(Geometry::new(3, 2).unwrap(), Tick::ZERO);
+    for deadline in [1, 5] {
+        wheel.insert(Tick::new(deadline), ());
+    }
+    let turn = wheel.advance(Tick::new(2));
+    assert_eq!((turn.fired, turn.cascaded, turn.relinked), (1, 0, 0));
+}
