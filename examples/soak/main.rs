@@ -43,7 +43,7 @@ use std::time::{Duration, Instant};
 
 use args::{Args, Command};
 use ledger::Ledger;
-use process::Held;
+use process::{DeadMan, Held};
 use random::Random;
 use scenarios::{SCENARIOS, Scenario, Stage};
 
@@ -52,6 +52,8 @@ const SPARE: i64 = 1 << 20;
 /// The part of the time that a scenario in real time takes of a round, and the longest.
 const SHARE: u32 = 5;
 const LONGEST: Duration = Duration::from_secs(30);
+/// What a scenario may take beyond that; the load has its own, shorter, limits.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The books of the run.
 static LEDGER: OnceLock<Ledger> = OnceLock::new();
@@ -78,6 +80,7 @@ fn soak(args: &Args) -> ExitCode {
     let mut stage = Stage {
         ledger,
         random: Random::new(args.seed),
+        seed: args.seed,
         time: (budget / SHARE).clamp(Duration::from_secs(1), LONGEST),
     };
     let chosen: Vec<_> = SCENARIOS
@@ -115,7 +118,10 @@ fn soak(args: &Args) -> ExitCode {
 /// and with the bytes `held` after the first time.
 fn run(scenario: &Scenario, stage: &mut Stage, threads: Option<u64>, held: &mut Option<i64>) {
     let (begun, before) = (Instant::now(), stage.ledger.balance());
+    let limit = 4 * stage.time + PATIENCE;
+    let dead_man = DeadMan::holds(scenario.name, stage.seed, limit);
     (scenario.run)(stage);
+    drop(dead_man);
     let took = begun.elapsed();
     let most = held.map_or(i64::MAX, |bytes| bytes + SPARE);
     let now = process::settled(threads, most);

@@ -1,7 +1,9 @@
 //! What the process holds: memory, counted by its allocator, and threads.
 
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::process::exit;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -79,5 +81,24 @@ pub(crate) fn settled(threads: Option<u64>, bytes: i64) -> Held {
             return now;
         }
         thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Ends the process if what is run while this lives does not end in time: what waits for a timer that
+/// was lost would wait for ever.
+pub(crate) struct DeadMan {
+    _held: Sender<()>,
+}
+
+impl DeadMan {
+    pub(crate) fn holds(what: &'static str, seed: u64, limit: Duration) -> Self {
+        let (held, released) = channel();
+        thread::spawn(move || {
+            if released.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
+                eprintln!("soak: FAILED: {what} does not end in {limit:?}; seed {seed}");
+                exit(1);
+            }
+        });
+        Self { _held: held }
     }
 }

@@ -10,6 +10,7 @@ use crate::{clocks, edges, faults, load};
 pub(crate) struct Stage {
     pub(crate) ledger: &'static Ledger,
     pub(crate) random: Random,
+    pub(crate) seed: u64,
     /// How long a scenario in real time is to take.
     pub(crate) time: Duration,
 }

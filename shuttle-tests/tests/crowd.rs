@@ -1,4 +1,8 @@
 //! Four threads with several timers each, all of which do as they like.
+//!
+//! Seen to catch, of `ci/mutants`: `note-not-left`, `close-skips-inboxes`, and
+//! `cancel-ignores-firing`, by which the process dies. `replace-without-lock` survives: a sleeper has
+//! one waker only, and so never replaces it.
 
 #![cfg(shuttle)]
 
