@@ -11,11 +11,15 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-/// All packages that a user of this crate builds, with every feature: itself and these.
-const NORMAL: [&str; 7] = [
+/// All packages that a user of this crate builds, with every feature: itself and these. `metrics`,
+/// `rapidhash` and `rustversion` come with the feature `metrics` alone.
+const NORMAL: [&str; 10] = [
     "futures-core",
+    "metrics",
     "once_cell",
     "pin-project-lite",
+    "rapidhash",
+    "rustversion",
     "slab",
     "tokio",
     "tracing",
