@@ -32,20 +32,15 @@ pub(crate) struct Local {
 thread_local! {
     static LOCALS: RefCell<Locals> = const { RefCell::new(Locals(Vec::new())) };
     /// The tally of the timer used last, so that it is at hand without a borrow.
-    static FRONT: Cell<&'static Tally> = const { Cell::new(&NOBODYS) };
+    static FRONT: Cell<Option<&'static Tally>> = const { Cell::new(None) };
 }
-
-/// In the place of a tally where there is none. No driver has this label.
-static NOBODYS: Tally = Tally::new(u32::MAX);
 
 /// Counts that the deadline of a timer was moved; `label` is that of its driver.
 #[inline]
 pub(super) fn count_reset(driver: impl FnOnce() -> &'static Driver, label: u32) {
-    let front = FRONT.get();
-    if is_same_driver(front.label, label) {
-        front.resets.add_one();
-    } else {
-        count_reset_slowly(driver());
+    match FRONT.get() {
+        Some(front) if is_same_driver(front.label, label) => front.resets.add_one(),
+        _ => count_reset_slowly(driver()),
     }
 }
 
@@ -117,7 +112,7 @@ impl Locals {
                 Local::new(driver)
             }
         };
-        FRONT.set(local.tally);
+        FRONT.set(Some(local.tally));
         self.0.insert(0, local);
         retired
     }
@@ -126,7 +121,7 @@ impl Locals {
 impl Drop for Locals {
     /// Gives the nodes back when the thread ends.
     fn drop(&mut self) {
-        FRONT.set(&NOBODYS);
+        FRONT.set(None);
         for local in &mut self.0 {
             local.flush();
         }
