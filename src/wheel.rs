@@ -272,7 +272,7 @@ impl<T> Wheel<T> {
     /// has no turn much longer than the others.
     pub fn advance(&mut self, now: Tick) -> Turn {
         let order = &mut self.order;
-        let turn = self.hierarchy.advance_telling(
+        let turn = self.hierarchy.advance(
             now,
             |_| true,
             |id, deadline, item| {
@@ -399,16 +399,17 @@ impl<T> Wheel<T> {
         item
     }
 
-    /// Cleans up after an entry has left the due list.
+    /// Cleans up after an entry that was due has been taken out or moved.
     fn tidy(&mut self) {
-        if self.order.is_stale(self.hierarchy.due_len()) {
-            self.renew_order();
+        let hierarchy = &self.hierarchy;
+        if self.order.is_stale(hierarchy.due_len()) {
+            self.order.clean(|due| is_live(hierarchy, due));
         } else {
-            let hierarchy = &self.hierarchy;
             self.order.settle(|due| is_live(hierarchy, due));
         }
     }
 
+    /// Makes the order anew after a compaction, which has renamed what is due.
     fn renew_order(&mut self) {
         let hierarchy = &self.hierarchy;
         let all = hierarchy.due();

@@ -9,6 +9,8 @@
     reason = "models reach these items through `loom_only`"
 )]
 
+use std::collections::VecDeque;
+
 use crate::driver::counts::{Counts, Report};
 use crate::driver::shared::Shared;
 use crate::driver::wake_list::WakeList;
@@ -22,6 +24,9 @@ use crate::wheel::{EntryId, Hierarchy, Occupancy};
 #[derive(Debug)]
 pub struct Core {
     wheel: Hierarchy<u32>,
+    /// The entries that are due, in the order in which they became so. Some may have been taken
+    /// out or moved since, or name a younger entry.
+    due: VecDeque<EntryId>,
     counts: Counts,
 }
 
@@ -35,6 +40,7 @@ impl Core {
     pub fn with_geometry(geometry: Geometry, now: Tick) -> Self {
         Self {
             wheel: Hierarchy::new(geometry, now),
+            due: VecDeque::new(),
             counts: Counts::new(),
         }
     }
@@ -83,10 +89,10 @@ impl Core {
         self.wheel.occupancy()
     }
 
-    /// The memory of the wheel.
+    /// The memory of the wheel and of what is due.
     #[allow(dead_code, reason = "not asked by models")]
     pub fn bytes(&self) -> usize {
-        self.wheel.bytes()
+        self.wheel.bytes() + self.due.capacity() * size_of::<EntryId>()
     }
 
     /// A time before which nothing is due; the present if something is.
@@ -133,7 +139,7 @@ impl Core {
         let now = now.max(self.wheel.elapsed());
         shared.publish_elapsed(now);
         // A touched bucket of cancelled timers is swept, so that it costs one stale look.
-        let turn = self.wheel.advance(now, |&index| {
+        let sweep = |&index: &u32| {
             let id = shared.find(index);
             match id.node().sweep() {
                 None => true,
@@ -143,7 +149,9 @@ impl Core {
                 }
                 Some(_) => false,
             }
-        });
+        };
+        let due = &mut self.due;
+        let turn = self.wheel.advance(now, sweep, |id, _, _| due.push_back(id));
         self.counts.turns += 1;
         self.counts.cascaded += (turn.cascaded + turn.relinked) as u64;
     }
@@ -153,8 +161,11 @@ impl Core {
     #[inline(never)]
     pub fn fire(&mut self, shared: &Shared, wakes: &mut WakeList) -> bool {
         while !wakes.is_full() {
-            let Some((_, index)) = self.wheel.pop_due() else {
+            let Some(id) = self.due.pop_front() else {
                 return true;
+            };
+            let Some(index) = self.wheel.take_due(id) else {
+                continue;
             };
             self.look(shared, wakes, index);
         }
@@ -170,9 +181,7 @@ impl Core {
         let (now, due) = (self.wheel.elapsed(), node.deadline());
         match node.look(now) {
             Look::Idle => {}
-            Look::Later(deadline) => {
-                node.set_entry(self.wheel.insert(deadline, index).index());
-            }
+            Look::Later(deadline) => self.link(node, deadline, index),
             Look::Fired => self.counts.fire(due, now),
             Look::Wake(Taken { waker, free }) => {
                 self.counts.fire(due, now);
@@ -206,16 +215,19 @@ impl Core {
                 self.place(shared, wakes, id, node);
             }
         }
-        self.wheel.advance(Tick::MAX, |_| true);
+        let due = &mut self.due;
+        self.wheel
+            .advance(Tick::MAX, |_| true, |id, _, _| due.push_back(id));
     }
 
     fn place(&mut self, shared: &Shared, wakes: &mut WakeList, id: NodeId, node: &Node) {
         let entry = node.entry().map(EntryId::from_index);
         match (node.drained(), entry) {
-            (Drained::Place(deadline), Some(entry)) => self.wheel.reset(entry, deadline),
-            (Drained::Place(deadline), None) => {
-                node.set_entry(self.wheel.insert(deadline, id.index()).index());
+            (Drained::Place(deadline), Some(entry)) => {
+                self.wheel.reset(entry, deadline);
+                self.note_due(entry);
             }
+            (Drained::Place(deadline), None) => self.link(node, deadline, id.index()),
             (Drained::Unlink, Some(entry)) => {
                 self.wheel.remove(entry);
             }
@@ -233,6 +245,21 @@ impl Core {
                 );
                 shared.pool().put_back(id);
             }
+        }
+    }
+}
+
+impl Core {
+    fn link(&mut self, node: &Node, deadline: Tick, index: u32) {
+        let entry = self.wheel.insert(deadline, index);
+        node.set_entry(entry.index());
+        self.note_due(entry);
+    }
+
+    /// Remembers an entry that was placed, if its deadline has been reached already.
+    fn note_due(&mut self, entry: EntryId) {
+        if self.wheel.is_due(entry) {
+            self.due.push_back(entry);
         }
     }
 }

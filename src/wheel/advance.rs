@@ -1,7 +1,7 @@
-//! The turn: moves time, and what is due by then to the due list.
+//! The turn: moves time, and tells what is due by then.
 //!
-//! 1. While some bucket's bound is not after `now`: detach the earliest, move what is due to the
-//!    due list, set the rest aside. Buckets that lie ahead are not touched, at whatever level.
+//! 1. While some bucket's bound is not after `now`: detach the earliest, mark and tell what is
+//!    due, set the rest aside. Buckets that lie ahead are not touched, at whatever level.
 //! 2. Only now set `elapsed` to `now`, and place the rest by it: once, and strictly lower. Doing
 //!    it earlier would let two rounds share a slot.
 //! 3. Relink ahead: move a portion of each upper level's next bucket down, in proportion to the
@@ -21,18 +21,12 @@ use crate::wheel::turn::Turn;
 const MOST_RELINKED: u32 = 4096;
 
 impl<P> Hierarchy<P> {
-    /// Moves time to `now` and what is due by then to the due list. Does nothing if `now` is not
-    /// ahead.
+    /// Moves time to `now` and makes due what is by then. Does nothing if `now` is not ahead.
     ///
     /// `keep` is asked for each entry that is not due in the buckets that are looked at; those it
-    /// refuses leave the wheel. It must not panic.
-    pub(crate) fn advance(&mut self, now: Tick, keep: impl FnMut(&P) -> bool) -> Turn {
-        self.advance_telling(now, keep, |_, _, _| {})
-    }
-
-    /// As [`advance`](Self::advance), and tells each entry that becomes due, with its deadline: now
-    /// its memory is at hand, later it may not be.
-    pub(super) fn advance_telling(
+    /// refuses leave the wheel. `fired` is told each entry that becomes due, with its deadline: now
+    /// its memory is at hand, later it may not be. Neither may panic.
+    pub(crate) fn advance(
         &mut self,
         now: Tick,
         keep: impl FnMut(&P) -> bool,
@@ -49,8 +43,8 @@ impl<P> Hierarchy<P> {
         turn
     }
 
-    /// Moves everything due at `now` to the due list and gives the chain of what else was in the
-    /// buckets touched.
+    /// Makes everything due that is at `now`, and gives the chain of what else was in the buckets
+    /// touched.
     fn fire(
         &mut self,
         now: Tick,
@@ -69,7 +63,7 @@ impl<P> Hierarchy<P> {
                 cursor = entry.next;
                 if entry.deadline <= now {
                     fired(id, entry.deadline, &entry.payload);
-                    self.due.push(&mut self.entries, id, BucketId::DUE);
+                    self.set_due(id);
                     turn.fired += 1;
                 } else if keep(&entry.payload) {
                     rest.push(&mut self.entries, id);

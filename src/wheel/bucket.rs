@@ -12,14 +12,14 @@ use crate::tick::Tick;
 use crate::wheel::entries::{Entries, Entry, EntryId};
 use crate::wheel::geometry::RING;
 
-/// Which list an entry is in: the due list, or a slot of a level.
+/// Where an entry is: in a slot of a level, or among the entries that are due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct BucketId(NonZeroU32);
 
 const SLOT_BITS: u32 = RING.trailing_zeros();
 
 impl BucketId {
-    /// The list of the entries that are due.
+    /// The place of the entries that are due, which are in no list.
     pub(super) const DUE: Self = Self(NonZeroU32::MIN);
 
     /// The list at `slot` of `level`.
@@ -38,7 +38,7 @@ impl BucketId {
         self == Self::DUE
     }
 
-    /// The level of a bucket that is not the due list.
+    /// The level of a bucket.
     #[inline]
     pub(super) const fn level(self) -> u32 {
         (self.0.get() >> SLOT_BITS) - 1

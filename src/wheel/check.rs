@@ -20,8 +20,13 @@ impl<P> Hierarchy<P> {
             levels.len() <= geometry.levels() as usize,
             "there are no more levels than it takes to reach every tick"
         );
-        let mut linked = self.assert_list(self.due, BucketId::DUE);
-        for id in List::walk(&self.entries, self.due.head) {
+        assert_eq!(
+            self.due().count(),
+            self.due_len(),
+            "the wheel knows how many entries are due"
+        );
+        let mut linked = self.due_len();
+        for id in self.due() {
             assert!(
                 self.deadline(id) <= self.elapsed,
                 "what is due has reached its deadline"
@@ -44,7 +49,7 @@ impl<P> Hierarchy<P> {
         assert_eq!(
             linked,
             self.len(),
-            "every entry is in exactly one list: a bucket's or the due list"
+            "every entry is due or in the list of exactly one bucket"
         );
         self.assert_next_deadline();
     }
@@ -215,7 +220,8 @@ mod tests {
     #[should_panic(expected = "the next turn lies ahead")]
     fn time_that_runs_ahead_of_the_buckets_is_detected() {
         broken(|wheel| {
-            wheel.pop_due();
+            let due = wheel.due().next().expect("the one of tick zero");
+            wheel.take_due(due).expect("it is due");
             wheel.agenda.bucket_mut(BucketId::new(0, 1)).bound = Tick::ZERO;
             wheel.assert_next_deadline();
         });

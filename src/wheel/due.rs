@@ -1,10 +1,10 @@
 //! The order in which due entries are handed out: by deadline, then by sequence.
 //!
-//! The due list of the hierarchy is in the order of buckets. What one turn fires lies after what
+//! The hierarchy tells what is due in the order of buckets. What one turn fires lies after what
 //! any turn before it fired, so each turn's entries are sorted and appended to one *run*. Entries
 //! that were late on arrival may belong anywhere and go to a heap; the earlier of both heads is
 //! next. Items whose entry has been removed or reset since are *stale*: they are skipped at the
-//! heads, and once they outnumber the others the order is made anew, so they cost no more than a
+//! heads, and once they outnumber the others all are cleaned out, so they cost no more than a
 //! constant share of room and time.
 
 #![forbid(unsafe_code)]
@@ -80,9 +80,19 @@ impl DueOrder {
         }
     }
 
-    /// Whether stale items outnumber the `live` ones so far that the order should be made anew.
+    /// Whether stale items outnumber the `live` ones so far that they should be cleaned out.
     pub(super) fn is_stale(&self, live: usize) -> bool {
         self.run.len() + self.late.len() > 2 * live + FEW
+    }
+
+    /// Drops what is stale.
+    pub(super) fn clean(&mut self, is_live: impl Fn(&Due) -> bool) {
+        let late = self.late.drain().map(|Reverse(due)| due);
+        let mut all: Vec<_> = self.run.drain(..).chain(late).filter(is_live).collect();
+        // An entry that was moved away and back has two items alike, neither of them stale.
+        all.sort_unstable();
+        all.dedup();
+        self.run.extend(all);
     }
 
     /// Makes the order anew of the `live` items.

@@ -24,7 +24,7 @@ pub(super) struct Entry<P> {
     pub(super) deadline: Tick,
     pub(super) prev: EntryId,
     pub(super) next: EntryId,
-    /// The list it is in. Its niche is where the slab keeps "vacant".
+    /// Where it is. Its niche is where the slab keeps "vacant".
     pub(super) bucket: BucketId,
     pub(super) payload: P,
 }

@@ -1,4 +1,4 @@
-//! The wheel itself: entries, levels and the due list. What a turn does is in `advance.rs`.
+//! The wheel itself: entries and levels. What a turn does is in `advance.rs`.
 //!
 //! Its indices are trusted: an [`EntryId`] must be of an entry that is still in the wheel. Who
 //! cannot promise that takes [`Wheel`](crate::Wheel), whose keys carry a generation.
@@ -13,13 +13,15 @@
 //! * A bucket's bound is not after any deadline in it, not before the bucket's start, and ahead of
 //!   `elapsed`.
 //! * A bucket is marked occupied if and only if it is not empty.
+//! * An entry that is due is in no bucket and in no list. Whoever turns the wheel was told its id
+//!   and has it in an order of his own, so taking it out touches no neighbour.
 
 #![forbid(unsafe_code)]
 
 use crate::tick::Tick;
 use crate::wheel::agenda::Agenda;
 use crate::wheel::bucket::{BucketId, List};
-use crate::wheel::entries::{Entries, EntryId};
+use crate::wheel::entries::{Entries, Entry, EntryId};
 use crate::wheel::geometry::Geometry;
 
 /// A hierarchical wheel with trusted indices.
@@ -28,7 +30,8 @@ pub(crate) struct Hierarchy<P> {
     pub(super) elapsed: Tick,
     pub(super) agenda: Agenda,
     pub(super) entries: Entries<P>,
-    pub(super) due: List,
+    /// How many entries are due.
+    pub(super) due: usize,
     /// Buckets of this length or less are not relinked ahead.
     pub(super) small: u32,
 }
@@ -44,7 +47,7 @@ impl<P> Hierarchy<P> {
             elapsed: start,
             agenda: Agenda::new(geometry),
             entries: Entries::new(),
-            due: List::EMPTY,
+            due: 0,
             small: SMALL,
         }
     }
@@ -63,9 +66,9 @@ impl<P> Hierarchy<P> {
         self.len() == 0
     }
 
-    /// How many entries are due and not yet popped.
+    /// How many entries are due and not yet taken out.
     pub(crate) const fn due_len(&self) -> usize {
-        self.due.len as usize
+        self.due
     }
 
     /// How many levels have been made so far.
@@ -107,7 +110,7 @@ impl<P> Hierarchy<P> {
         self.elapsed = start;
     }
 
-    /// Whether the entry is due and not yet popped.
+    /// Whether the entry is due and not yet taken out.
     pub(crate) fn is_due(&self, id: EntryId) -> bool {
         self.entries[id].bucket.is_due()
     }
@@ -117,12 +120,18 @@ impl<P> Hierarchy<P> {
         self.entries.get(id).map(|entry| &entry.payload)
     }
 
-    /// Adds an entry; one whose deadline has been reached goes straight to the due list.
+    /// Adds an entry; one whose deadline has been reached is due at once, which nobody is told.
     #[inline]
     pub(crate) fn insert(&mut self, deadline: Tick, payload: P) -> EntryId {
         if deadline <= self.elapsed {
-            let due = BucketId::DUE;
-            return self.due.push_new(&mut self.entries, due, deadline, payload);
+            self.due += 1;
+            return self.entries.insert(Entry {
+                deadline,
+                prev: EntryId::NONE,
+                next: EntryId::NONE,
+                bucket: BucketId::DUE,
+                payload,
+            });
         }
         let id = self.agenda.place(self.elapsed, deadline);
         let bucket = self.agenda.admit(id, deadline);
@@ -152,25 +161,28 @@ impl<P> Hierarchy<P> {
         let (from, prev, next) = (entry.bucket, entry.prev, entry.next);
         if to != from {
             self.close(from, prev, next);
-            self.link(id, to, deadline);
+            if to.is_due() {
+                self.set_due(id);
+            } else {
+                self.link(id, to, deadline);
+            }
         } else if !to.is_due() {
             self.agenda.bucket_mut(to).cover(deadline);
         }
     }
 
-    /// Takes the entry that has been on the due list for the longest.
+    /// Takes out what is named `id` now, if that is an entry that is due.
     #[inline]
-    pub(crate) fn pop_due(&mut self) -> Option<(Tick, P)> {
-        let id = self.due.head.some()?;
-        let entry = self.entries.remove(id);
-        self.due.close(&mut self.entries, entry.prev, entry.next);
-        Some((entry.deadline, entry.payload))
+    pub(crate) fn take_due(&mut self, id: EntryId) -> Option<P> {
+        self.entries.get(id).filter(|entry| entry.bucket.is_due())?;
+        self.due -= 1;
+        Some(self.entries.remove(id).payload)
     }
 
     /// When the wheel must be turned next: no deadline is earlier, and the time of the last turn
     /// if something is due. Too early at most once per bucket from which entries were removed.
     pub(crate) fn next_deadline(&self) -> Option<Tick> {
-        if self.due.len > 0 {
+        if self.due > 0 {
             return Some(self.elapsed);
         }
         self.agenda.next(self.elapsed).map(|(bound, _)| bound)
@@ -189,15 +201,11 @@ impl<P> Hierarchy<P> {
     /// Renumbers the entries so that they need the least room, and tells each pair of old and new
     /// id.
     pub(crate) fn compact(&mut self, mut moved: impl FnMut(EntryId, EntryId, &P)) {
-        let (agenda, due) = (&mut self.agenda, &mut self.due);
+        let agenda = &mut self.agenda;
         self.entries.compact(|from, to, entry| {
             // The links between entries have been mapped; what is left are the ends of lists.
-            if entry.prev.is_none() || entry.next.is_none() {
-                let list = if entry.bucket.is_due() {
-                    &mut *due
-                } else {
-                    &mut agenda.bucket_mut(entry.bucket).list
-                };
+            if !entry.bucket.is_due() {
+                let list = &mut agenda.bucket_mut(entry.bucket).list;
                 if entry.prev.is_none() {
                     list.head = to;
                 }
@@ -212,7 +220,7 @@ impl<P> Hierarchy<P> {
     /// Drops all entries; time, levels and room stay.
     pub(crate) fn clear(&mut self) {
         self.agenda.clear();
-        self.due = List::EMPTY;
+        self.due = 0;
         self.entries.clear();
     }
 
@@ -223,9 +231,13 @@ impl<P> Hierarchy<P> {
             .map(|(id, entry)| (id, entry.deadline, &entry.payload))
     }
 
-    /// The due entries.
+    /// The entries that are due, in no particular order. Walks all.
     pub(super) fn due(&self) -> impl Iterator<Item = EntryId> {
-        List::walk(&self.entries, self.due.head)
+        let due = self
+            .entries
+            .iter()
+            .filter(|(_, entry)| entry.bucket.is_due());
+        due.map(|(id, _)| id)
     }
 
     /// Of the entries that are not due, the one with the least deadline and then key.
@@ -253,22 +265,25 @@ impl<P> Hierarchy<P> {
         self.earliest_by_key(|_| ())
     }
 
-    /// Appends an entry that is in no list to the list `to`.
+    /// Appends an entry that is in no list to the bucket `to`.
     #[inline]
     pub(super) fn link(&mut self, id: EntryId, to: BucketId, deadline: Tick) {
-        let list = if to.is_due() {
-            &mut self.due
-        } else {
-            &mut self.agenda.admit(to, deadline).list
-        };
+        let list = &mut self.agenda.admit(to, deadline).list;
         list.push(&mut self.entries, id, to);
     }
 
-    /// Closes the gap that an entry leaves in the list `from`.
+    /// Makes an entry due that is in no list. Its links mean nothing from now on.
+    #[inline]
+    pub(super) fn set_due(&mut self, id: EntryId) {
+        self.entries[id].bucket = BucketId::DUE;
+        self.due += 1;
+    }
+
+    /// Closes the gap that an entry leaves where it was, `from`.
     #[inline]
     fn close(&mut self, from: BucketId, prev: EntryId, next: EntryId) {
         if from.is_due() {
-            self.due.close(&mut self.entries, prev, next);
+            self.due -= 1;
             return;
         }
         let list = &mut self.agenda.bucket_mut(from).list;

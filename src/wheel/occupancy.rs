@@ -77,7 +77,7 @@ mod tests {
                 let finest = wheel.occupancy().next().expect("a level was made");
                 assert_eq!((finest.occupied, finest.entries), (0b10, 2));
                 assert_eq!((finest.bucket, finest.span), (8, 8 << slot_bits));
-                wheel.advance(Tick::new(start + 8), |_| true);
+                wheel.advance(Tick::new(start + 8), |_| true, |_, _, _| {});
                 let finest = wheel.occupancy().next().expect("a level was made");
                 assert_eq!((finest.occupied, finest.entries), (0b1, 1));
             }

@@ -6,12 +6,26 @@ use proptest::prelude::*;
 
 use super::{geometry, start};
 use crate::tick::Tick;
-use crate::wheel::{Geometry, Hierarchy};
+use crate::wheel::{EntryId, Geometry, Hierarchy, Turn};
 
 fn small() -> Hierarchy<u32> {
     let mut wheel = Hierarchy::new(Geometry::new(0, 2).unwrap(), Tick::ZERO);
     wheel.small = 0;
     wheel
+}
+
+/// Turns the wheel and gives as well what became due, in the order in which it was told.
+fn turn<P>(
+    wheel: &mut Hierarchy<P>,
+    now: Tick,
+    keep: impl FnMut(&P) -> bool,
+) -> (Turn, Vec<EntryId>) {
+    let mut due = Vec::new();
+    let turn = wheel.advance(now, keep, |id, deadline, _| {
+        assert!(deadline <= now);
+        due.push(id);
+    });
+    (turn, due)
 }
 
 #[test]
@@ -22,16 +36,18 @@ fn a_bucket_full_of_unwanted_entries_costs_one_look() {
         wheel.insert(Tick::new(base + u64::from(n)), n);
     }
     let mut asked = 0;
-    let turn = wheel.advance(Tick::new(base - 1), |_| {
+    let (before, _) = turn(&mut wheel, Tick::new(base - 1), |_| {
         unreachable!("nothing is touched yet")
     });
-    assert_eq!((turn.dropped, turn.next), (0, Some(Tick::new(base))));
-    let turn = wheel.advance(Tick::new(base), |_| {
+    assert_eq!((before.dropped, before.next), (0, Some(Tick::new(base))));
+    let (at, due) = turn(&mut wheel, Tick::new(base), |_| {
         asked += 1;
         false
     });
-    assert_eq!((turn.fired, turn.dropped, asked), (1, 999, 999));
-    assert_eq!(wheel.pop_due(), Some((Tick::new(base), 0)));
+    assert_eq!((at.fired, at.dropped, asked), (1, 999, 999));
+    assert_eq!(due.len(), 1);
+    assert_eq!(wheel.deadline(due[0]), Tick::new(base));
+    assert_eq!(wheel.take_due(due[0]), Some(0));
     assert!(wheel.is_empty());
     assert_eq!(wheel.next_deadline(), None);
 }
@@ -49,41 +65,44 @@ fn a_removed_earliest_entry_costs_at_most_one_turn_in_vain_per_bucket() {
     let mut turns = 0;
     while let Some(next) = wheel.next_deadline() {
         turns += 1;
-        wheel.advance(next, |_| true);
+        let (_, due) = turn(&mut wheel, next, |_| true);
         wheel.assert_valid();
-        if let Some((deadline, payload)) = wheel.pop_due() {
-            assert_eq!((deadline, payload), (Tick::new(1023), 1));
+        for id in due {
+            assert_eq!(wheel.deadline(id), Tick::new(1023));
+            assert_eq!(wheel.take_due(id), Some(1));
         }
     }
     assert!(turns <= 2, "{turns} turns");
 }
 
 #[test]
-fn the_due_list_is_first_in_first_out_within_a_bucket() {
+fn what_is_due_is_told_first_in_first_out_within_a_bucket() {
     let mut wheel = Hierarchy::new(Geometry::STANDARD, Tick::ZERO);
     for n in 0..100 {
         wheel.insert(Tick::new(77), n);
     }
-    wheel.advance(Tick::new(77), |_| true);
-    let order: Vec<_> = core::iter::from_fn(|| wheel.pop_due())
-        .map(|due| due.1)
-        .collect();
-    assert!(order.into_iter().eq(0..100));
+    let (_, due) = turn(&mut wheel, Tick::new(77), |_| true);
+    let order = due.into_iter().map(|id| wheel.take_due(id));
+    assert!(order.eq((0..100).map(Some)));
 }
 
 #[test]
-fn a_due_entry_can_be_removed_and_reset_until_it_is_popped() {
+fn a_due_entry_can_be_removed_and_reset_until_it_is_taken_out() {
     let mut wheel = small();
     let ids: Vec<_> = (0..4).map(|n| wheel.insert(Tick::new(5), n)).collect();
-    wheel.advance(Tick::new(9), |_| true);
+    let (_, due) = turn(&mut wheel, Tick::new(9), |_| true);
+    assert_eq!(due, ids);
     assert!(wheel.is_due(ids[1]));
     assert_eq!(wheel.remove(ids[1]), 1);
     wheel.reset(ids[2], Tick::new(12));
     wheel.reset(ids[0], Tick::new(3));
     wheel.assert_valid();
-    assert_eq!(wheel.pop_due(), Some((Tick::new(3), 0)));
-    assert_eq!(wheel.pop_due(), Some((Tick::new(5), 3)));
-    assert_eq!(wheel.pop_due(), None);
+    assert_eq!(wheel.due_len(), 2);
+    assert_eq!(wheel.deadline(ids[0]), Tick::new(3));
+    let taken: Vec<_> = ids.iter().map(|&id| wheel.take_due(id)).collect();
+    assert_eq!(taken, [Some(0), None, None, Some(3)]);
+    assert_eq!(wheel.take_due(ids[0]), None);
+    wheel.assert_valid();
     assert_eq!(wheel.next_deadline(), Some(Tick::new(12)));
 }
 
@@ -99,10 +118,14 @@ proptest! {
         let mut wheel = Hierarchy::new(geometry, start);
         wheel.small = 0;
         let mut wanted = Vec::new();
+        let mut late = Vec::new();
         for (n, &(bits, seed, keep)) in entries.iter().enumerate() {
             let ahead = seed & ((1 << bits) - 1);
             let deadline = Tick::new(start.count().saturating_add(ahead));
-            wheel.insert(deadline, (n, keep));
+            let id = wheel.insert(deadline, (n, keep));
+            if wheel.is_due(id) {
+                late.push(id);
+            }
             if keep {
                 wanted.push((deadline, n));
             }
@@ -112,11 +135,13 @@ proptest! {
         for bits in steps.into_iter().chain([63, 63, 63]) {
             let before = wheel.elapsed();
             let now = Tick::new(before.count().saturating_add(1 << bits));
-            let turn = wheel.advance(now, |&(_, keep)| keep);
+            let (turn, due) = turn(&mut wheel, now, |&(_, keep)| keep);
             wheel.assert_valid();
             left -= turn.dropped;
-            while let Some((deadline, (n, keep))) = wheel.pop_due() {
+            for id in late.drain(..).chain(due) {
                 left -= 1;
+                let deadline = wheel.deadline(id);
+                let (n, keep) = wheel.take_due(id).expect("it was told to be due");
                 prop_assert!(deadline <= now);
                 prop_assert!(deadline > before || before == start);
                 if keep {
