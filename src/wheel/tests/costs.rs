@@ -117,6 +117,18 @@ fn late_entries_that_are_removed_leave_nothing_behind() {
 }
 
 #[test]
+fn a_late_entry_that_is_moved_back_and_forth_leaves_nothing_behind() {
+    let mut wheel = Wheel::starting_at(Tick::new(100));
+    let key = wheel.insert(Tick::new(50), 0);
+    for n in 0..1_000 {
+        wheel.reset(key, Tick::new(60 + n % 2));
+        wheel.assert_valid();
+    }
+    assert_eq!(wheel.pop().map(|e| e.key), Some(key));
+    assert_eq!(wheel.pop().map(|e| e.key), None);
+}
+
+#[test]
 fn compaction_brings_capacity_down_and_keys_stay_valid() {
     let mut wheel = Wheel::new();
     let keys: Vec<_> = (0..10_000)
