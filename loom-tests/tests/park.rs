@@ -20,7 +20,7 @@ fn push_while_parking(before: u64, until: u64, deadline: u64) {
     }
     let mut hand = Hand::new();
     let inbox = shared.inboxes().next().expect("there is one");
-    // What the turn has come for: it leaves the bit alone in an inbox that it finds empty.
+    // What the turn has come for.
     let first = shared.pool().take(&mut hand.cache, Tick::ZERO);
     let _ = inbox.push(first, first.node());
     let id = shared.pool().take(&mut hand.cache, Tick::ZERO);

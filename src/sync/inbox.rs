@@ -28,8 +28,7 @@ const EMPTY: u64 = NODE;
 pub enum Pushed {
     /// A turn is under way and takes the node before it ends.
     Seen,
-    /// The driver sleeps, or has found this inbox empty since: ring if the deadline is earlier than
-    /// the one it sleeps until.
+    /// The driver sleeps: ring if the deadline is earlier than the one it sleeps until.
     Parked,
     /// The timer is closed; the node was not taken.
     Closed,
@@ -76,13 +75,7 @@ impl Inbox {
     }
 
     /// Takes all nodes, oldest first, and clears `PARKED`. For the turn only.
-    ///
-    /// An empty inbox is left as it is, which spares a turn most of its exchanges. A push that this
-    /// look misses is found by [`park`](Self::park), whose exchange always sees the newest word.
     pub fn take_all<'a>(&self, pages: &'a Pages) -> Chain<'a> {
-        if self.head.load(Ordering::Relaxed) & NODE == EMPTY {
-            return Chain::reversed(pages, EMPTY);
-        }
         // ORDERING: Acquire pairs with `push`; Release keeps the turn's earlier reads of the
         // nodes it took before ahead of the next push that finds this word.
         let head = self.head.swap(EMPTY, Ordering::AcqRel);
