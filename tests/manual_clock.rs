@@ -88,6 +88,7 @@ fn a_clock_can_be_moved_to_the_end_of_time_and_never_stays_never() {
     });
 }
 
+/// Case 98.
 #[test]
 fn case_099_a_clock_may_begin_anywhere() {
     let base = ManualClock::new().now();
@@ -170,6 +171,7 @@ fn case_007_a_later_timer_does_not_hide_an_earlier_one() {
     assert!(is_ready(&mut second));
 }
 
+/// Case 98.
 #[test]
 fn case_013_a_timer_for_ever_hides_no_near_one_at_any_boundary() {
     watched(|| {
@@ -197,6 +199,7 @@ fn case_013_a_timer_for_ever_hides_no_near_one_at_any_boundary() {
     });
 }
 
+/// Case 98.
 #[test]
 fn case_021_a_deadline_years_ahead_is_exact() {
     let clock = ManualClock::new();

@@ -508,7 +508,7 @@ async fn equal_deadlines_wake_in_the_order_in_which_they_were_polled() {
 
 // === the far end ===
 
-/// Case 18.
+/// Cases 18, 98.
 #[tokio::test(start_paused = true)]
 async fn a_deadline_that_does_not_fit_means_never_and_is_in_nobodys_way() {
     let never = [

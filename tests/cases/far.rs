@@ -12,6 +12,7 @@ use crate::drive::{ms, poll};
 use crate::{NS, armed, is_ready, secs};
 
 on_both! {
+    /// Case 98.
     async fn case_018_the_farthest_sleeps_are_polled_and_dropped() {
         let farthest = [
             secs(u64::MAX / 10),
@@ -33,6 +34,7 @@ on_both! {
     }
 }
 
+/// Case 98.
 #[test]
 fn case_018_the_last_ticks_of_a_wheel_are_exact() {
     let last = [u64::MAX - 3, u64::MAX - 2, u64::MAX - 1, u64::MAX];
@@ -106,6 +108,7 @@ on_both! {
     }
 }
 
+/// Case 98.
 #[test]
 fn case_021_three_years_ahead_is_exact_for_every_kind_of_timer() {
     let clock = ManualClock::new();

@@ -109,6 +109,7 @@ fn case_015_a_driver_that_wakes_a_nanosecond_short_parks_for_the_rest() {
     assert!(stops.len() <= 2, "{stops:?}");
 }
 
+/// Case 98.
 #[test]
 fn case_017_deadlines_that_differ_in_bit_31_and_32_are_told_apart_in_every_order() {
     let far = [5_u64, (1 << 31) + 5, (1 << 32) + 5];
