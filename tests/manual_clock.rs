@@ -454,6 +454,20 @@ fn thirty_thousand_stops_take_no_quadratic_time() {
 }
 
 #[test]
+fn a_bucket_of_cancelled_timers_is_not_walked_for_each_of_them() {
+    watched(|| {
+        let clock = ManualClock::new();
+        let timer = clock.timer();
+        let cancelled: Vec<_> = (0..300_000).map(|_| armed(&timer, LONG)).collect();
+        let last = armed(&timer, LONG * 2);
+        drop(cancelled);
+        assert_eq!(clock.next_deadline(), Some(last.deadline()));
+        assert_eq!(clock.advance_to_next().unwrap().now, last.deadline());
+        assert_eq!(clock.advance_to_next(), None);
+    });
+}
+
+#[test]
 fn a_panicking_waker_costs_the_others_nothing_and_the_advance_returns() {
     let clock = ManualClock::new();
     let (wakes, waker) = Wakes::new();

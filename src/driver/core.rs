@@ -102,19 +102,24 @@ impl Core {
 
     /// The deadline of the earliest timer that waits, exactly; the present if it is due.
     ///
-    /// Walks the earliest bucket of each level. What is found cancelled or moved there is taken off
-    /// or placed anew; what is found due in that, because its owner has moved it just now, fires
-    /// and its waker goes to `wakes`.
+    /// Walks the earliest bucket of each level. All that is found cancelled or moved in one walk is
+    /// taken off or placed anew, so that a bucket of cancelled timers costs no walk for each; what
+    /// is found due in that, because its owner has moved it just now, fires and its waker goes to
+    /// `wakes`.
     pub fn next_exactly(&mut self, shared: &Shared, wakes: &mut WakeList) -> Option<Tick> {
+        let mut stale = Vec::new();
         while self.wheel.due_len() == 0 {
-            let entry = self.wheel.earliest()?;
-            let linked = self.wheel.deadline(entry);
-            let index = *self.wheel.payload(entry);
-            if shared.find(index).node().waits_until() == Some(linked) {
-                return Some(linked);
+            let waits =
+                |&index: &u32, linked| shared.find(index).node().waits_until() == Some(linked);
+            let earliest = self.wheel.earliest_wanted(waits, &mut stale);
+            if stale.is_empty() {
+                return earliest;
             }
-            self.wheel.remove(entry);
-            self.look(shared, wakes, index);
+            for entry in stale.drain(..) {
+                let index = *self.wheel.payload(entry);
+                self.wheel.remove(entry);
+                self.look(shared, wakes, index);
+            }
         }
         Some(self.wheel.elapsed())
     }

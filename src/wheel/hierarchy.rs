@@ -260,9 +260,28 @@ impl<P> Hierarchy<P> {
         best.map(|(_, _, id)| id)
     }
 
-    /// Of the entries that are not due, one with the least deadline.
-    pub(crate) fn earliest(&self) -> Option<EntryId> {
-        self.earliest_by_key(|_| ())
+    /// Of the entries that are not due and that are `wanted`, the least deadline, if `stale` stays
+    /// empty: else what is not wanted of the buckets in which the earliest entry is.
+    pub(crate) fn earliest_wanted(
+        &self,
+        wanted: impl Fn(&P, Tick) -> bool,
+        stale: &mut Vec<EntryId>,
+    ) -> Option<Tick> {
+        let mut best: Option<Tick> = None;
+        for (bound, bucket) in self.agenda.firsts(self.elapsed) {
+            if best.is_some_and(|best| best < bound) {
+                continue;
+            }
+            for id in List::walk(&self.entries, self.agenda.bucket(bucket).list.head) {
+                let entry = &self.entries[id];
+                if !wanted(&entry.payload, entry.deadline) {
+                    stale.push(id);
+                } else if best.is_none_or(|best| entry.deadline < best) {
+                    best = Some(entry.deadline);
+                }
+            }
+        }
+        best
     }
 
     /// Appends an entry that is in no list to the bucket `to`.
