@@ -9,7 +9,7 @@ use std::time::Duration;
 use cogwheel::{DelayQueue, ManualClock, Timer};
 
 use crate::drive::ms;
-use crate::secs;
+use crate::{secs, until};
 
 /// With debug assertions a tenth of them will do.
 const MANY: usize = if cfg!(debug_assertions) {
@@ -17,13 +17,6 @@ const MANY: usize = if cfg!(debug_assertions) {
 } else {
     1_000_000
 };
-
-/// Lets everything run that was woken or spawned, until `done`.
-async fn until(done: impl Fn() -> bool) {
-    while !done() {
-        tokio::task::yield_now().await;
-    }
-}
 
 on_both! {
     async fn case_042_cancels_from_four_threads_and_starts_add_up_and_leave_nothing_pending() {

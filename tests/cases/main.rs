@@ -10,6 +10,10 @@
     clippy::disallowed_methods,
     reason = "tests compare with the clocks of Tokio and of the system"
 )]
+#![allow(
+    clippy::async_yields_async,
+    reason = "work may give the handle of other work"
+)]
 
 use std::future::Future;
 use std::task::Waker;
@@ -51,8 +55,12 @@ mod crowds;
 mod far;
 mod firing;
 mod handles;
+mod polls;
+mod queues;
 mod real_time;
 mod rounding;
+mod tasks;
+mod ticks;
 mod wheel_cases;
 
 const NS: Duration = Duration::from_nanos(1);
@@ -82,6 +90,20 @@ fn armed_by(timer: &Timer, delay: Duration, waker: &Waker) -> Sleep {
 
 fn is_ready(sleep: &mut Sleep) -> bool {
     poll(sleep, Waker::noop()).is_ready()
+}
+
+/// A clock that is moved by hand, and that the free functions of this runtime go by.
+fn default_clock() -> ManualClock {
+    let clock = ManualClock::new();
+    clock.timer().make_default().unwrap();
+    clock
+}
+
+/// Lets the tasks of this runtime run until `done`.
+async fn until(done: impl Fn() -> bool) {
+    while !done() {
+        tokio::task::yield_now().await;
+    }
 }
 
 /// A clock whose timer wakes at the multiples of `grid`, and which stands at one.
