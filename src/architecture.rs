@@ -65,10 +65,10 @@
 //! 1. `sleep(d)` finds the driver of the current runtime (`driver::registry::current`), reads the
 //!    clock once and stores the deadline. Nothing else happens.
 //! 2. The first poll takes an idle node from the thread's cache (`sync::pool::Pool::take`),
-//!    preferably one that is still linked with a bound that is not later than the deadline, and arms
-//!    it (`sync::node::Node::arm`).
-//!    * Linked in time: one atomic exchange, done. The wheel does not learn of it; it will look at
-//!      that node no later than the bound and then find the new deadline.
+//!    preferably one that is still linked with a bound that is not later than the deadline, or that
+//!    still waits in an inbox, and arms it (`sync::node::Node::arm`).
+//!    * Linked in time, or queued: one atomic exchange, done. The wheel does not learn of it; it will
+//!      look at that node no later than the bound, or take it in, and then find the new deadline.
 //!    * Otherwise the node is pushed into the inbox of the thread's shard (`sync::inbox::Inbox::push`).
 //!      If the push comes back with the parked bit and the deadline is earlier than the one the
 //!      driver sleeps until, this thread turns the wheel.
@@ -108,6 +108,7 @@
 //! | S9 | a timer with a bound never has more places taken than that, and loses none | `loom-tests`: places; `tests/max_timers.rs` |
 //! | S10 | at rest every timer that was armed is live, has fired or was cancelled, and each is counted once | `tests/metrics.rs` |
 //! | S11 | a subscriber of `tracing` runs while no lock is held; one that panics, arms or closes costs no timer its wake | `tests/turn_tracing.rs` |
+//! | S12 | the alarm is never set later than the next deadline; it goes off for nothing once at most for every few turns that setting it ahead of need has saved | `driver/ahead.rs`; `tests/wake_ups.rs` |
 //!
 //! # Why not …
 //!

@@ -3,7 +3,8 @@
 //! There is no driver task. A turn is run
 //!
 //! * by Tokio's clock: the driver keeps one `tokio::time::Sleep`, armed at the exact next
-//!   deadline, and the waker it is polled with turns the wheel inline;
+//!   deadline, and the waker it is polled with turns the wheel inline (see `ahead` for when it is
+//!   armed earlier);
 //! * by a thread that arms a timer earlier than that deadline;
 //! * by a thread on every 256th of its pushes, so that the inboxes stay short while all workers
 //!   are busy;
@@ -22,7 +23,8 @@
 //!
 //! * [`shared`]: what users and driver share; [`core`]: the wheel; [`turn`]: the loop;
 //!   [`wake_list`]: a batch of wakers; [`places`]: how many timers may live; [`counts`]: what the
-//!   turns have done. These know neither Tokio nor a clock.
+//!   turns have done; `ahead`: when the alarm is set earlier than it is needed. These know neither
+//!   Tokio nor a clock.
 //! * `runtime`: the driver, which knows the time; `alarm`: what ends its sleep, by its kind:
 //!   `parker` for a runtime, `keeper` for a thread, `manual` for a clock that is moved by hand.
 //! * `registry`: which runtime has which driver; `local`: what a thread keeps; `nesting`: which
@@ -36,6 +38,7 @@
     reason = "models reach these items through `loom_only`"
 )]
 
+mod ahead;
 pub mod core;
 pub mod counts;
 pub mod places;

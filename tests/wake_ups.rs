@@ -160,18 +160,68 @@ fn a_deadline_that_moves_later_costs_one_look_where_it_was() {
     assert_eq!(stops, [ms(5), ms(50)]);
 }
 
-#[test]
-fn a_deadline_that_moves_earlier_stops_the_clock_there_alone() {
-    let stops = stops_of(|| async {
+/// The stops of a timer that is moved earlier so many times, a millisecond each time, to 20 ms.
+fn stops_with_moved(times: u64, exact: bool) -> Vec<Duration> {
+    stops_of(move || async move {
+        let timer = Timer::builder()
+            .exact_cancel(exact)
+            .build()
+            .expect("in a runtime");
         let start = Instant::now();
-        let mut moved = polled(sleep(ms(60)));
-        for n in (20..60).rev() {
+        let mut moved = polled(timer.sleep(ms(20 + times)));
+        for n in (20..20 + times).rev() {
             moved.set_deadline(start + ms(n));
         }
         moved.await;
         tokio::time::sleep(ms(43)).await;
-    });
-    assert_eq!(stops, [ms(20), ms(63)]);
+    })
+}
+
+#[test]
+fn a_deadline_that_moves_earlier_stops_the_clock_there_alone() {
+    for times in 0..=2 {
+        assert_eq!(stops_with_moved(times, false), [ms(20), ms(63)]);
+    }
+    // If that happens again and again, the alarm may be set ahead of need, for one stop more.
+    let stops = stops_with_moved(40, false);
+    assert!(stops.ends_with(&[ms(20), ms(63)]), "{stops:?}");
+    assert!(stops.len() <= 3, "{stops:?}");
+    assert_eq!(stops_with_moved(40, true), [ms(20), ms(63)]);
+}
+
+/// Makes so many timers, each due before the last, and waits for all of them; the number of turns
+/// until the first was due, and of wake-ups in all.
+fn turns_of_falling(count: u64, exact: bool) -> (u64, u64) {
+    let runtime = drive::paused();
+    runtime.block_on(async {
+        let timer = Timer::builder()
+            .exact_cancel(exact)
+            .build()
+            .expect("in a runtime");
+        let start = Instant::now();
+        let delays = (0..count).map(|n| 30 * SEC - ms(10 * n));
+        let mut sleeps: Vec<_> = delays
+            .map(|delay| (delay, polled(timer.sleep(delay))))
+            .collect();
+        let turns = timer.metrics().turns;
+        while let Some((delay, sleep)) = sleeps.pop() {
+            sleep.await;
+            assert_eq!(start.elapsed(), delay);
+        }
+        (turns, timer.metrics().wake_ups)
+    })
+}
+
+#[test]
+fn timers_that_are_each_due_before_the_last_share_their_turns() {
+    let (turns, wake_ups) = turns_of_falling(2_000, false);
+    // One for each of the first, some for halving 30 s, and one for each 256 pushes.
+    assert!(turns <= 4 + 12 + 2_000 / 256 + 1, "{turns}");
+    assert!((2_000..=2_001).contains(&wake_ups), "{wake_ups}");
+    // Where each wake-up has to have a reason, each has a turn of its own.
+    let (turns, wake_ups) = turns_of_falling(2_000, true);
+    assert!(turns >= 2_000, "{turns}");
+    assert_eq!(wake_ups, 2_000);
 }
 
 // === on the real one ===

@@ -108,6 +108,38 @@ fn a_kept_timer_armed_again_while_it_is_drained_is_not_lost() {
     }
 }
 
+/// Armed again before the next deadline while its node waits in the inbox, and nobody else turns.
+///
+/// Seen to catch: `rearm-does-not-ring`.
+#[test]
+fn a_kept_timer_armed_again_before_the_next_deadline_while_it_is_queued_is_not_lost() {
+    for again in [3, 7, 20] {
+        explore("keep, arm earlier ∥ arm", TWO, 15, move || {
+            let world = World::open(0);
+            let mut hand = Hand::new();
+            let mut first = Sleeper::armed(&world, &mut hand, 5);
+            let mut sleeper = Sleeper::armed(&world, &mut hand, 10);
+            assert!(sleeper.cancel_and_keep(&world, &mut hand), "it is kept");
+            let user = {
+                let world = Arc::clone(&world);
+                spawn(move || {
+                    sleeper.rearm(&world, &mut hand, again);
+                    (sleeper, hand)
+                })
+            };
+            let mut other = Hand::new();
+            let mut late = Sleeper::armed(&world, &mut other, 40);
+            let (mut sleeper, mut hand) = join(user);
+            end(&world, &mut hand);
+            let mut all = [&mut sleeper, &mut first, &mut late];
+            assert_nothing_lost(&world, &mut hand, &mut all);
+            world.set_clock(1 << 20);
+            world.turn();
+            assert_nodes_are_free(world.shared.pool(), &mut [&mut hand, &mut other]);
+        });
+    }
+}
+
 /// The thread ends, and drops what it kept, while the turn takes it.
 ///
 /// Seen to catch: `retired-not-freed`.

@@ -44,6 +44,14 @@ impl Park for Alarm {
         }
     }
 
+    fn is_exact(&self) -> bool {
+        match self {
+            Self::Runtime(parker) => parker.is_exact(),
+            Self::Thread(_) => false,
+            Self::Manual(_) => true,
+        }
+    }
+
     fn has_alarm(&self) -> bool {
         !matches!(self, Self::Manual(_))
     }

@@ -11,6 +11,7 @@
 
 use std::collections::VecDeque;
 
+use crate::driver::ahead::Ahead;
 use crate::driver::counts::{Counts, Report};
 use crate::driver::shared::Shared;
 use crate::driver::wake_list::WakeList;
@@ -27,6 +28,7 @@ pub struct Core {
     /// The entries that are due, in the order in which they became so. Some may have been taken
     /// out or moved since, or name a younger entry.
     due: VecDeque<EntryId>,
+    ahead: Ahead,
     counts: Counts,
 }
 
@@ -41,6 +43,7 @@ impl Core {
         Self {
             wheel: Hierarchy::new(geometry, now),
             due: VecDeque::new(),
+            ahead: Ahead::new(),
             counts: Counts::new(),
         }
     }
@@ -199,11 +202,15 @@ impl Core {
         }
     }
 
-    /// Publishes the deadline of the sleep that follows and parks the inboxes.
+    /// Publishes when the sleep that follows ends and parks the inboxes. That is the next deadline,
+    /// or, unless it has to be `exact`, an earlier time that saves turns.
     ///
     /// `None` if something was pushed meanwhile: drain again.
-    pub fn park(&mut self, shared: &Shared) -> Option<Tick> {
-        let next = self.wheel.next_deadline().unwrap_or(Tick::MAX);
+    pub fn park(&mut self, shared: &Shared, now: Tick, exact: bool) -> Option<Tick> {
+        let mut next = self.wheel.next_deadline().unwrap_or(Tick::MAX);
+        if !exact {
+            next = self.ahead.choose(now, next);
+        }
         shared.bell().publish(next);
         let mut empty = true;
         for inbox in shared.inboxes() {

@@ -81,6 +81,10 @@ impl Park for Parker {
         self.driver.now()
     }
 
+    fn is_exact(&self) -> bool {
+        self.driver.is_exact()
+    }
+
     fn arm(&mut self, now: Tick, deadline: Tick) -> bool {
         let bell = self.driver.shared().bell();
         if bell.is_off() {

@@ -224,7 +224,10 @@ impl Shared {
         if !node.will_wake(waker) || !node.fits(deadline) {
             return None;
         }
-        let next = node.rearm(deadline)?;
+        let next = match node.rearm(deadline)? {
+            Next::Ring if !self.bell().rings(deadline) => Next::Settled,
+            next => next,
+        };
         cache.take_kept();
         Some((id, next))
     }

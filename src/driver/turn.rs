@@ -44,6 +44,11 @@ pub trait Park {
     /// Sees to it that a turn is run at `deadline`, or once before. `true` if that is now.
     fn arm(&mut self, now: Tick, deadline: Tick) -> bool;
 
+    /// Whether an alarm for nothing would show, so that it is to be set at deadlines alone.
+    fn is_exact(&self) -> bool {
+        false
+    }
+
     /// Whether there is something that goes off by itself. Without it a turn must not leave early.
     fn has_alarm(&self) -> bool {
         true
@@ -99,7 +104,7 @@ impl<P: Park> Seat<P> {
         let Some(park) = &mut self.park else {
             return true;
         };
-        match self.core.park(shared) {
+        match self.core.park(shared, now, park.is_exact()) {
             Some(next) => !park.arm(now, next),
             None => false,
         }

@@ -177,8 +177,9 @@ impl Node {
     #[inline]
     pub fn fits(&self, deadline: Tick) -> bool {
         // Only a hint for choosing among idle nodes; `arm` decides.
-        self.state.load(Ordering::Relaxed) & (LINKED | QUEUED) != 0
-            && self.bound.load(Ordering::Relaxed) <= deadline.count()
+        let state = self.state.load(Ordering::Relaxed);
+        state & QUEUED != 0
+            || state & LINKED != 0 && self.bound.load(Ordering::Relaxed) <= deadline.count()
     }
 
     /// Arms the node, which must be idle or fired and the caller's own.
