@@ -97,6 +97,14 @@ pub(crate) fn loads() -> Vec<Load> {
     for ((name, about), length) in one.into_iter().zip(lengths) {
         loads.push(one_thread(name, about, Churn { length, ..ONE }));
     }
+    loads.push(one_thread(
+        "a/worker",
+        "timeouts of 30 s, 1 task on a runtime of 1 worker, whose clock nobody can pause",
+        Churn {
+            place: Place::MultiThread(1),
+            ..ONE
+        },
+    ));
     let two = [
         ("b2/fixed", "timeouts of 30 s, 2 tasks on 2 workers"),
         (

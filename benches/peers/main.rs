@@ -30,6 +30,8 @@ mod churn;
 #[cfg(target_os = "linux")]
 mod firing;
 #[cfg(target_os = "linux")]
+mod floor;
+#[cfg(target_os = "linux")]
 mod handed;
 #[cfg(target_os = "linux")]
 mod heap;

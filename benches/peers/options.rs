@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use crate::floor;
 use crate::load::{Load, loads};
 use crate::peer::{NAMES, Name};
 use crate::report::Report;
@@ -18,6 +19,7 @@ cargo bench --bench peers -- [OPTIONS]
   --peer NAME,...   these peers alone; a ratio needs the peer that is compared with
   --rounds N        so many rounds; otherwise 5, in a quick run 3, or 1 of the long loads
   --quick           a tenth of the work; all loads within 3 minutes
+  --floor           print what the pieces of a timer cost here, and no loads
   --report          run everything, and write docs/performance.md and docs/charts/*.svg
   --list            print the loads, their targets and the peers
   --help            print this
@@ -34,6 +36,7 @@ enum Command {
         scale: Scale,
     },
     List,
+    Floor,
     Help,
 }
 
@@ -56,6 +59,7 @@ pub(crate) fn run(arguments: &[String]) -> ExitCode {
     let loads = loads();
     match Command::parse(arguments, &loads) {
         Ok(Command::Help) => print!("{HELP}"),
+        Ok(Command::Floor) => print!("{}", floor::measure().markdown(&[])),
         Ok(Command::List) => table::list(&loads),
         Ok(Command::One { load, peer, scale }) => run_here(&loads, &load, peer, scale),
         Ok(Command::Run(wishes)) => return run_rounds(&loads, &wishes),
@@ -154,6 +158,7 @@ impl Command {
                 "--quick" => wishes.scale.quick = true,
                 "--report" => wishes.report = true,
                 "--list" => list = true,
+                "--floor" => return Ok(Self::Floor),
                 "--help" | "-h" => return Ok(Self::Help),
                 "--one" => one = true,
                 // Cargo's own.

@@ -9,6 +9,7 @@ use std::process::Command;
 use std::thread;
 
 use crate::charts;
+use crate::floor;
 use crate::options::Wishes;
 use crate::peer::{NAMES, Name};
 use crate::rounds::{Results, Verdict};
@@ -61,6 +62,7 @@ impl Report {
         let mut text = String::new();
         text.push_str(&self.circumstances(all));
         text.push_str(&targets(verdicts));
+        text.push_str(&floor::measure().markdown(verdicts));
         text.push_str(&better_rivals(all));
         text.push_str(CHARTS);
         text.push_str("## All figures\n\nMedians; the ratio is that of the first column.\n");

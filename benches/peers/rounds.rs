@@ -121,6 +121,14 @@ impl Verdict {
         }
     }
 
+    /// What a goal that limits a ratio asks for, in the unit of the figure.
+    pub(crate) fn asked(&self) -> Option<f64> {
+        match self.goal.bound {
+            Bound::Times(most) => Some(most * self.base?),
+            _ => None,
+        }
+    }
+
     /// Whether another load of the same letter has the same goal.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         let key = |verdict: &Self| {
