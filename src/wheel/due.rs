@@ -113,3 +113,45 @@ impl DueOrder {
         self.batch.shrink_to_fit();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn order(run: u64, late: u64) -> DueOrder {
+        let due = |sequence| Due {
+            deadline: Tick::new(sequence),
+            sequence,
+            id: EntryId::NONE,
+        };
+        let mut order = DueOrder::new();
+        (0..run).map(due).for_each(|due| order.fired(due));
+        order.turned();
+        (0..late).map(due).for_each(|due| order.late(due));
+        order
+    }
+
+    #[test]
+    fn stale_items_are_cleaned_out_once_they_outnumber_the_live_ones_by_a_few() {
+        // Twice the live ones, and 32 more, are not worth it.
+        assert!(!order(20, 0).is_stale(10));
+        assert!(!order(20, 32).is_stale(10));
+        assert!(order(20, 33).is_stale(10));
+        assert!(order(53, 0).is_stale(10));
+        assert!(!order(32, 0).is_stale(0));
+        assert!(order(16, 17).is_stale(0));
+    }
+
+    #[test]
+    fn an_empty_order_gives_its_room_back() {
+        let mut order = order(100, 100);
+        order.clear();
+        order.shrink_to_fit();
+        let room = (
+            order.run.capacity(),
+            order.late.capacity(),
+            order.batch.capacity(),
+        );
+        assert_eq!(room, (0, 0, 0));
+    }
+}

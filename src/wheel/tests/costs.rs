@@ -238,3 +238,15 @@ fn reserving_takes_the_room_at_once_and_insertion_takes_no_more() {
     }
     assert_eq!(wheel.capacity(), capacity);
 }
+
+#[test]
+fn reserving_takes_no_more_room_than_is_missing() {
+    let mut wheel = Wheel::new();
+    for n in 0..10 {
+        wheel.insert(Tick::new(n), n);
+    }
+    wheel.reserve(100);
+    assert_eq!(wheel.capacity(), 110);
+    wheel.reserve(50);
+    assert_eq!(wheel.capacity(), 110);
+}

@@ -61,3 +61,21 @@ fn a_turn_counts_what_it_places_anew_but_not_what_stays_in_its_bucket() {
     let turn = wheel.advance(Tick::new(2));
     assert_eq!((turn.fired, turn.cascaded, turn.relinked), (1, 0, 0));
 }
+
+#[test]
+fn a_wheel_shows_its_time_and_how_much_is_in_it() {
+    let mut wheel = Wheel::starting_at(Tick::new(7));
+    wheel.insert(Tick::new(8), "secret");
+    wheel.insert(Tick::new(100), "secret");
+    wheel.advance(Tick::new(9));
+    let shown = format!("{wheel:?}");
+    for part in [
+        "elapsed: Tick(9)",
+        "len: 2",
+        "due: 1",
+        "next_deadline: Some(Tick(9))",
+    ] {
+        assert!(shown.contains(part), "{part:?} in {shown}");
+    }
+    assert!(!shown.contains("secret"), "{shown}");
+}
