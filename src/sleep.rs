@@ -2,6 +2,8 @@
 
 #![forbid(unsafe_code)]
 
+mod making;
+
 use core::fmt;
 use core::future::Future;
 use core::pin::{Pin, pin};
@@ -12,14 +14,12 @@ use futures_core::FusedFuture;
 use tokio::task::coop;
 use tokio::time::Instant;
 
+pub use self::making::{sleep, sleep_until};
 use crate::clock;
-use crate::driver::registry;
 use crate::driver::runtime::{BOUNDED, COALESCES, DriverRef, Place};
-use crate::error::TimerError;
 use crate::sync::node::{Next, Polled};
 use crate::sync::pool::NodeId;
 use crate::tick::Tick;
-use crate::timer::Timer;
 
 /// Armed, or to be armed.
 const WAITING: u32 = 0;
@@ -38,183 +38,11 @@ const AHEAD: Duration = Duration::from_secs(1);
 /// A driver that is this late gets help from the thread that notices.
 const OVERDUE: Duration = Duration::from_millis(3);
 
-/// Waits for `duration`, counted from this call.
-///
-/// A drop-in for [`tokio::time::sleep`].
-///
-/// # Units and rounding
-///
-/// The deadline is exact to the nanosecond and never rounded. The future completes at the first
-/// turn of the wheel at or after it; Tokio's clock, which wakes the wheel, counts milliseconds and
-/// rounds up. A zero `duration` is complete at the first poll. One that overflows means
-/// practically never; there is no upper limit.
-///
-/// # Panics
-///
-/// Panics if the calling thread is not in a Tokio runtime or in one without timers, and if that
-/// runtime was given a default timer that is at its
-/// [`max_timers`](crate::timer::Builder::max_timers). [`Timer::try_current`] and
-/// [`Timer::try_sleep`] do not.
-///
-/// # Cancel safety
-///
-/// Dropping the future cancels it; nothing else happens. See [`Sleep`].
-///
-/// # Cost
-///
-/// One clock reading and one look-up of the current runtime, which a [`Timer`] handle saves. No
-/// allocation, no lock.
-///
-/// # Examples
-///
-/// ```
-/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
-/// # async fn main() {
-/// use cogwheel::time::{Duration, Instant, sleep};
-///
-/// let start = Instant::now();
-/// sleep(Duration::from_millis(250)).await;
-/// assert!(start.elapsed() >= Duration::from_millis(250));
-/// # }
-/// ```
-#[track_caller]
-pub fn sleep(duration: Duration) -> Sleep {
-    let (timer, now) = registry::current_and_time();
-    Sleep::after(timer, now, duration)
-}
-
-/// Waits until `deadline`.
-///
-/// A drop-in for [`tokio::time::sleep_until`]. All that [`sleep`] says holds here as well; a
-/// deadline that has passed is complete at the first poll, with the one exception that [`Sleep`]
-/// tells.
-///
-/// # Panics
-///
-/// As [`sleep`].
-///
-/// # Examples
-///
-/// ```
-/// # #[tokio::main(flavor = "current_thread", start_paused = true)]
-/// # async fn main() {
-/// use cogwheel::time::{Duration, Instant, sleep_until};
-///
-/// let deadline = Instant::now() + Duration::from_secs(1);
-/// sleep_until(deadline).await;
-/// assert!(Instant::now() >= deadline);
-/// # }
-/// ```
-#[track_caller]
-pub fn sleep_until(deadline: Instant) -> Sleep {
-    Sleep::until(registry::current(), clock::tick_of(deadline))
-}
-
-/// Turns a wheel that is overdue: all workers are busy, or somebody would have.
-#[inline]
-fn help(timer: DriverRef, now: Tick) {
-    if now > timer.parked().after(OVERDUE) {
-        timer.turn();
-    }
-}
-
-#[inline]
-#[track_caller]
-fn take_place(timer: DriverRef) -> u32 {
-    match timer.take_place() {
-        Ok(label) => label,
-        Err(error) => panic!("{error}"),
-    }
-}
-
-/// Making sleeps.
-impl Timer {
-    /// Waits for `duration`, counted from this call, on this timer's clock.
-    ///
-    /// As [`time::sleep`](crate::time::sleep), from any thread. On a closed timer the future panics
-    /// when it is polled; see [`try_sleep`](Self::try_sleep).
-    ///
-    /// # Panics
-    ///
-    /// At the caller, if this timer is at its [`max_timers`](crate::timer::Builder::max_timers). One
-    /// without such a bound never panics here.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
-    /// # async fn main() {
-    /// use std::time::Duration;
-    ///
-    /// let timer = cogwheel::Timer::current();
-    /// timer.sleep(Duration::from_millis(1)).await;
-    /// # }
-    /// ```
-    #[inline]
-    #[track_caller]
-    pub fn sleep(&self, duration: Duration) -> Sleep {
-        let driver = self.driver();
-        Sleep::after(driver, driver.start(), duration)
-    }
-
-    /// As [`sleep`](Self::sleep), with an error instead of a panic, and instead of a future that
-    /// cannot be awaited.
-    ///
-    /// # Errors
-    ///
-    /// [`TimerError::Closed`] if the runtime of this timer has shut down;
-    /// [`TimerError::AtCapacity`] if this timer is at its
-    /// [`max_timers`](crate::timer::Builder::max_timers).
-    pub fn try_sleep(&self, duration: Duration) -> Result<Sleep, TimerError> {
-        let driver = self.driver();
-        if driver.is_closed() {
-            return Err(TimerError::Closed);
-        }
-        let now = driver.start();
-        help(driver, now);
-        let label = driver.take_place_if_open()?;
-        Ok(Sleep::after_with(driver, label, now, duration))
-    }
-
-    /// Waits until `deadline` on this timer's clock.
-    ///
-    /// As [`time::sleep_until`](crate::time::sleep_until), from any thread.
-    ///
-    /// # Panics
-    ///
-    /// As [`sleep`](Self::sleep).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
-    /// # async fn main() {
-    /// use cogwheel::{Timer, time::Instant};
-    ///
-    /// Timer::current().sleep_until(Instant::now()).await;
-    /// # }
-    /// ```
-    #[inline]
-    #[track_caller]
-    pub fn sleep_until(&self, deadline: Instant) -> Sleep {
-        Sleep::until(self.driver(), clock::tick_of(deadline))
-    }
-
-    /// As [`sleep_until`](Self::sleep_until), with an error instead of a panic.
-    ///
-    /// # Errors
-    ///
-    /// As [`try_sleep`](Self::try_sleep).
-    pub fn try_sleep_until(&self, deadline: Instant) -> Result<Sleep, TimerError> {
-        Sleep::try_until(self.driver(), clock::tick_of(deadline))
-    }
-}
-
 /// A future that completes at its deadline.
 ///
-/// Made by [`sleep`], [`sleep_until`] and [`Timer`]. Unlike Tokio's it is [`Unpin`]: it can be
-/// polled through a plain `&mut` in a `select!` loop, stored in a struct and moved at any time,
-/// also after it was polled.
+/// Made by [`sleep`], [`sleep_until`] and [`Timer`](crate::Timer). Unlike Tokio's it is [`Unpin`]:
+/// it can be polled through a plain `&mut` in a `select!` loop, stored in a struct and moved at any
+/// time, also after it was polled.
 ///
 /// It belongs to the timer it was made with, whatever runtime it is polled in.
 ///
@@ -296,54 +124,6 @@ pub struct Sleep {
 }
 
 impl Sleep {
-    /// Ends `duration` after `now`.
-    ///
-    /// # Panics
-    ///
-    /// Panics, at the caller, if the timer is at its bound.
-    #[inline]
-    #[track_caller]
-    fn after(timer: DriverRef, now: Tick, duration: Duration) -> Self {
-        help(timer, now);
-        let label = take_place(timer);
-        Self::after_with(timer, label, now, duration)
-    }
-
-    /// As [`after`](Self::after), with the label that a place was taken for.
-    #[inline]
-    fn after_with(timer: DriverRef, label: u32, now: Tick, duration: Duration) -> Self {
-        let state = if duration.is_zero() { WAITING } else { FRESH };
-        Self::with(timer, label | state, now.after(duration))
-    }
-
-    /// Ends at `deadline`.
-    ///
-    /// # Panics
-    ///
-    /// Panics, at the caller, if the timer is at its bound.
-    #[inline]
-    #[track_caller]
-    pub(crate) fn until(timer: DriverRef, deadline: Tick) -> Self {
-        let label = take_place(timer);
-        Self::with(timer, label | WAITING, deadline)
-    }
-
-    /// As [`until`](Self::until), with an error instead of the panic and for a closed timer.
-    pub(crate) fn try_until(timer: DriverRef, deadline: Tick) -> Result<Self, TimerError> {
-        let label = timer.take_place_if_open()?;
-        Ok(Self::with(timer, label | WAITING, deadline))
-    }
-
-    #[inline]
-    fn with(timer: DriverRef, driver_and_state: u32, deadline: Tick) -> Self {
-        Self {
-            node: None,
-            deadline: deadline.min(LAST),
-            generation: timer.generation,
-            driver_and_state,
-        }
-    }
-
     /// When it completes.
     ///
     /// Exact for what was asked for; a deadline more than 500 years ahead shows as one about that
@@ -599,6 +379,13 @@ impl Sleep {
     }
 }
 
+/// Turns a wheel that is overdue: all workers are busy, or somebody would have.
+#[inline]
+fn help(timer: DriverRef, now: Tick) {
+    if now > timer.parked().after(OVERDUE) {
+        timer.turn();
+    }
+}
 impl FusedFuture for Sleep {
     /// True after completion, until the deadline is moved.
     fn is_terminated(&self) -> bool {

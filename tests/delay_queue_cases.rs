@@ -117,16 +117,6 @@ async fn case_012_a_reset_into_a_coarser_slot_that_has_begun_is_still_woken_for(
 }
 
 #[tokio::test(start_paused = true)]
-async fn case_016_the_remaining_time_of_an_overdue_item_is_zero() {
-    let mut queue = queue();
-    let key = queue.insert("item", secs(50));
-    advance(secs(51)).await;
-    assert_eq!(queue.remaining(&key), Some(Duration::ZERO));
-    assert_eq!(due(&mut queue), "item");
-    assert_eq!(queue.remaining(&key), None);
-}
-
-#[tokio::test(start_paused = true)]
 async fn case_021_a_deadline_three_years_away_is_exact() {
     let mut queue = queue();
     let delay = secs(99_999_999);
@@ -236,16 +226,6 @@ async fn case_047_the_task_that_polled_last_is_woken_after_the_first_was_aborted
 
     let b = consumer();
     assert_eq!(b.await.unwrap().unwrap().into_inner(), "item");
-}
-
-#[tokio::test(start_paused = true)]
-async fn case_051_an_emptied_queue_answers_like_one_that_never_had_items() {
-    let mut emptied = queue();
-    let key = emptied.insert("item", secs(10));
-    assert_pending!(poll(&mut emptied));
-    emptied.remove(&key);
-    assert_end(&mut emptied);
-    assert_end(&mut queue::<&str>());
 }
 
 #[tokio::test(start_paused = true)]

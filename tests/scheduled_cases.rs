@@ -1,5 +1,5 @@
-//! Cases from practice that speak of scheduled work. Deadlines are exact here, so what may be late
-//! by up to a tick elsewhere is on time.
+//! Cases from practice that speak of scheduled work alone. Those in which tasks wait for it, by a
+//! clock that is moved by hand, are in `tests/cases`.
 
 #![allow(
     clippy::disallowed_methods,
@@ -10,14 +10,12 @@
     reason = "work may give the handle of other work"
 )]
 
-use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
 
 use cogwheel::error::TimerError;
-use cogwheel::scheduled::Outcome;
 use cogwheel::time::{Duration, Instant, sleep};
 use cogwheel::{Scheduled, Timer};
 use tokio::runtime::Runtime;
@@ -46,36 +44,7 @@ impl Runs {
     }
 }
 
-// === early and late ===
-
-#[tokio::test(start_paused = true)]
-async fn case_003_work_scheduled_by_overdue_work_keeps_its_own_deadline() {
-    let (timer, start) = (Timer::current(), Instant::now());
-    let inner = timer.clone();
-    let first = timer.schedule(ms(1), async move {
-        let now = Instant::now();
-        (now, inner.schedule(ms(64), async { Instant::now() }))
-    });
-    advance(ms(54)).await;
-    let (scheduled, second) = first.await.fired().unwrap();
-    assert_eq!(scheduled, start + ms(54));
-    assert_eq!(second.await.fired(), Some(scheduled + ms(64)));
-}
-
-#[tokio::test(start_paused = true)]
-async fn case_005_a_series_does_not_carry_a_lag_on() {
-    let start = Instant::now();
-    let times = Arc::new(Mutex::new(Vec::new()));
-    let noted = times.clone();
-    let series = Timer::current().schedule_every(ms(1_000), move || {
-        noted.lock().unwrap().push(start.elapsed());
-        async {}
-    });
-    advance(ms(1_250)).await;
-    sleep(ms(3_000)).await;
-    assert_eq!(*times.lock().unwrap(), [1_250, 2_000, 3_000, 4_000].map(ms));
-    assert!(series.cancel());
-}
+// === on time, and not at all ===
 
 #[tokio::test(start_paused = true)]
 async fn case_065_work_that_is_due_has_run_after_two_yields() {
@@ -85,35 +54,6 @@ async fn case_065_work_that_is_due_has_run_after_two_yields() {
     yield_now().await;
     yield_now().await;
     assert_eq!(runs.count(), 1);
-}
-
-// === zero, far and never ===
-
-#[tokio::test(start_paused = true)]
-async fn case_020_a_delay_without_end_does_not_run_and_is_cancelled() {
-    let runs = Runs::default();
-    let work = Timer::current().schedule(Duration::MAX, runs.one());
-    sleep(ms(3_000)).await;
-    assert!(work.cancel());
-    assert_eq!(runs.count(), 0);
-}
-
-#[tokio::test(start_paused = true)]
-async fn case_023_delays_beyond_31_and_32_bits_of_microseconds_run_once_at_their_time() {
-    let (timer, start) = (Timer::current(), Instant::now());
-    let delays = [(1_u64 << 31) + 1, (1 << 32) + 1].map(Duration::from_micros);
-    let runs = Runs::default();
-    for delay in delays {
-        drop(timer.schedule(delay, runs.one()));
-    }
-    for (ran, delay) in delays.into_iter().enumerate() {
-        // The paused clock stops at whole milliseconds.
-        let due = ms(u64::try_from(delay.as_millis()).unwrap() + 1);
-        sleep(due - ms(2) - start.elapsed()).await;
-        assert_eq!(runs.count(), ran);
-        sleep(ms(3)).await;
-        assert_eq!(runs.count(), ran + 1);
-    }
 }
 
 #[test]
@@ -140,60 +80,6 @@ fn case_026_a_zero_period_panics_at_its_caller() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn case_076_work_that_schedules_itself_at_once_lets_others_run() {
-    fn again(timer: Timer, runs: Runs, stop: Arc<AtomicBool>) {
-        let handle = timer.clone();
-        drop(timer.schedule(Duration::ZERO, async move {
-            runs.one().await;
-            if !stop.load(Ordering::Relaxed) {
-                again(handle, runs, stop);
-            }
-        }));
-    }
-    let (runs, stop) = (Runs::default(), Arc::new(AtomicBool::new(false)));
-    for _ in 0..256 {
-        again(Timer::current(), runs.clone(), stop.clone());
-    }
-    let other = tokio::spawn(async {});
-    for _ in 0..32 {
-        yield_now().await;
-    }
-    assert!(other.is_finished());
-    assert!(runs.count() > 256);
-    stop.store(true, Ordering::Relaxed);
-}
-
-// === cancel, replace, reuse ===
-
-#[tokio::test(start_paused = true)]
-async fn case_044_a_cancel_after_the_end_is_false_as_often_as_it_is_tried() {
-    let work = Timer::current().schedule(ms(1), async {});
-    sleep(ms(2)).await;
-    for _ in 0..3 {
-        assert!(!work.cancel());
-    }
-    assert!(work.await.is_fired());
-}
-
-#[tokio::test(start_paused = true)]
-async fn case_082_a_replaced_handle_detaches_or_cancels_as_it_was_told() {
-    for (cancelling, expected) in [(false, 1_000), (true, 1)] {
-        let (timer, runs) = (Timer::current(), Runs::default());
-        let mut by_id = HashMap::new();
-        for _ in 0..1_000 {
-            let work = timer.schedule(ms(600_000), runs.one());
-            let work = match cancelling {
-                true => work.cancel_on_drop(),
-                false => work,
-            };
-            by_id.insert("the same", work);
-        }
-        sleep(ms(600_001)).await;
-        assert_eq!(runs.count(), expected);
-    }
-}
-
-#[tokio::test(start_paused = true)]
 async fn case_086_only_the_last_of_many_changes_between_two_turns_counts() {
     let (timer, runs) = (Timer::current(), Runs::default());
     let start = Instant::now();
@@ -216,41 +102,6 @@ async fn case_086_only_the_last_of_many_changes_between_two_turns_counts() {
 }
 
 // === panics and re-entrancy ===
-
-/// Wheel case 42.
-#[tokio::test(start_paused = true)]
-async fn case_052_a_panic_in_a_callback_is_reported_and_the_others_are_on_time() {
-    let (timer, start) = (Timer::current(), Instant::now());
-    let panics = timer.schedule(ms(10), async { panic!("a callback") });
-    let later = [11, 20].map(|at| timer.schedule(ms(at), async { Instant::now() }));
-    let sleeping = tokio::spawn(async {
-        sleep(ms(15)).await;
-        Instant::now()
-    });
-    let reported: Outcome<()> = panics.await;
-    assert!(reported.is_panicked());
-    let [second, third] = later;
-    assert_eq!(second.await.fired(), Some(start + ms(11)));
-    assert_eq!(third.await.fired(), Some(start + ms(20)));
-    assert_eq!(sleeping.await.unwrap(), start + ms(15));
-    assert!(timer.schedule(ms(1), async {}).await.is_fired());
-}
-
-#[tokio::test(start_paused = true)]
-async fn case_054_work_scheduled_right_after_a_panic_is_on_time() {
-    let timer = Timer::current();
-    let inner = timer.clone();
-    drop(timer.schedule(ms(100), async { panic!("a callback") }));
-    let beside = timer.schedule(ms(100), async move {
-        inner.schedule(ms(50), async { Instant::now() })
-    });
-    sleep(ms(100)).await;
-    let now = Instant::now();
-    let outside = timer.schedule(ms(50), async { Instant::now() });
-    let inside = beside.await.fired().unwrap();
-    assert_eq!(outside.await.fired(), Some(now + ms(50)));
-    assert_eq!(inside.await.fired(), Some(now + ms(50)));
-}
 
 #[test]
 fn case_056_work_that_cancels_itself_keeps_its_captures_to_its_end() {
@@ -441,39 +292,4 @@ fn case_063_every_call_on_a_timer_that_is_closing_returns() {
             }
         });
     }
-}
-
-// === series ===
-
-#[tokio::test(start_paused = true)]
-async fn case_091_a_period_shorter_than_the_clock_is_fine_loses_no_round() {
-    let runs = Runs::default();
-    let counted = runs.clone();
-    let series = Timer::current().schedule_every(ms(4), move || counted.one());
-    sleep(ms(1_001)).await;
-    assert_eq!(runs.count(), 250);
-    assert!(series.cancel());
-}
-
-#[tokio::test(start_paused = true)]
-async fn case_092_a_series_begins_one_period_from_now_or_where_it_is_moved_to() {
-    let (timer, start, period) = (Timer::current(), Instant::now(), ms(100));
-    for first in [period, ms(5)] {
-        let times = Arc::new(Mutex::new(Vec::new()));
-        let noted = times.clone();
-        let base = Instant::now();
-        let series = timer.schedule_every(period, move || {
-            noted.lock().unwrap().push(base.elapsed());
-            async {}
-        });
-        assert!(series.reschedule(base + first));
-        sleep(first + period * 2).await;
-        yield_now().await;
-        assert_eq!(
-            *times.lock().unwrap(),
-            [first, first + period, first + period * 2]
-        );
-        assert!(series.cancel());
-    }
-    assert_eq!(start.elapsed(), ms(505));
 }

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use cogwheel::time::{Instant, sleep};
-use cogwheel::{DelayQueue, ManualClock};
+use cogwheel::{DelayQueue, ManualClock, Timer};
 use tokio::time::{advance, pause, resume};
 
 use crate::drive::{Wakes, ms, one_thread, poll, watched};
-use crate::{NS, armed_by, is_ready, secs};
+use crate::{NS, armed, armed_by, is_ready, secs};
 
 /// A tenth of what the case says: the rest of the time is real.
 #[test]
@@ -20,6 +20,7 @@ fn case_066_a_clock_that_was_paused_moved_and_resumed_never_goes_back_and_keeps_
                 Instant::now()
             });
             tokio::task::yield_now().await;
+            let mut polled = armed(&Timer::current(), ms(1_500));
             let mut latest = Instant::now();
             let mut look = || {
                 let now = Instant::now();
@@ -31,13 +32,16 @@ fn case_066_a_clock_that_was_paused_moved_and_resumed_never_goes_back_and_keeps_
             let paused_at = look();
             advance(ms(1_000)).await;
             assert_eq!(look(), paused_at + ms(1_000));
+            assert!(!is_ready(&mut polled));
             let real = std::time::Instant::now();
             resume();
             look();
             assert!(!waiting.is_finished());
+            assert!(!is_ready(&mut polled));
             let ended = waiting.await.unwrap();
             look();
             assert!(ended - begun >= ms(1_500));
+            polled.await;
             // Half a second is left to wait for, in real time.
             assert!(real.elapsed() >= ms(400), "{:?}", real.elapsed());
             assert!(real.elapsed() < ms(1_400), "{:?}", real.elapsed());
@@ -72,7 +76,7 @@ fn case_069_the_clock_of_a_runtime_is_the_systems_monotonic_one() {
     watched(|| {
         one_thread().block_on(async {
             let before = std::time::Instant::now();
-            let timer = cogwheel::Timer::current();
+            let timer = Timer::current();
             let now = timer.now().into_std();
             assert!(before <= now && now <= std::time::Instant::now());
         });

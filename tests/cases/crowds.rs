@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use cogwheel::{ManualClock, Timer};
 
-use crate::drive::{Wakes, acting, ms, watched};
+use crate::drive::{LONG, Wakes, acting, ms, watched};
 use crate::{NS, armed, armed_by};
 
 const CROWD: usize = if cfg!(debug_assertions) {
@@ -105,6 +105,22 @@ fn case_078_no_insertion_waits_for_a_turn_to_end() {
             drop(sleeps);
         });
     });
+}
+
+#[test]
+fn case_081_a_million_dropped_sleeps_release_their_wakers_and_keep_no_memory() {
+    let clock = ManualClock::new();
+    let timer = clock.timer();
+    let (wakes, waker) = Wakes::new();
+    for n in 0..1_000_000_u64 {
+        drop(armed_by(&timer, ms(1_000 + n % 60_000), &waker));
+    }
+    drop(waker);
+    // The clock has not moved once; the thread keeps one waker for its next timer.
+    assert_eq!(clock.pending(), 0);
+    assert!(Arc::strong_count(&wakes) <= 2);
+    clock.advance(LONG);
+    assert_eq!((Arc::strong_count(&wakes), wakes.count()), (1, 0));
 }
 
 /// Timers that a turn's wakers make wait for their own deadlines, however many are due together.

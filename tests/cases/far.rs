@@ -78,6 +78,15 @@ fn case_018_a_sleep_near_the_end_of_the_clock_is_dropped_in_peace() {
         drop(sleeps);
         assert_eq!(clock.pending(), 0);
     }
+    // Ends that a number of nanoseconds has, and what lies just before them.
+    let clock = ManualClock::new();
+    for end in [u64::MAX, u64::MAX / 2, u64::MAX / 1_000_000 * 1_000_000] {
+        for before in 0..8 {
+            drop(armed(&clock.timer(), Duration::from_nanos(end - before)));
+        }
+    }
+    assert_eq!(clock.pending(), 0);
+    assert_eq!(clock.advance(secs(3_600)).fired, 0);
 }
 
 on_both! {

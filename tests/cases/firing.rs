@@ -3,6 +3,7 @@
 
 use std::sync::{Arc, Mutex};
 use std::task::Waker;
+use std::time::Duration;
 
 use cogwheel::{ManualClock, Tick, Wheel};
 use tokio::time::{Instant, advance};
@@ -53,13 +54,13 @@ fn case_014_what_a_waker_inserts_in_the_middle_of_a_turn_keeps_its_own_time() {
         let kept = Arc::new(Mutex::new(Vec::new()));
         let (noted, keep, inner) = (log.clone(), kept.clone(), timer.clone());
         let waker = acting(move || {
-            for delay in [std::time::Duration::from_nanos(span), 3 * NS] {
+            for delay in [Duration::from_nanos(span), 3 * NS] {
                 let (noted, clock) = (noted.clone(), inner.clone());
                 let note = acting(move || noted.lock().unwrap().push((delay, clock.now())));
                 keep.lock().unwrap().push(armed_by(&inner, delay, &note));
             }
         });
-        let delay = std::time::Duration::from_nanos(span + 5);
+        let delay = Duration::from_nanos(span + 5);
         let _first = armed_by(&timer, delay, &waker);
         while clock.advance_to_next().is_some() {}
         let fired = begun + delay;
@@ -78,6 +79,8 @@ fn case_015_a_clock_that_is_a_nanosecond_short_leaves_the_timer_armed() {
     let mut sleep = armed_by(&clock.timer(), ms(20), &waker);
     assert_eq!(clock.advance(ms(20) - NS).fired, 0);
     assert_eq!(wakes.count(), 0);
+    // Before a poll that might arm it anew, and after it.
+    assert_eq!(clock.next_deadline(), Some(sleep.deadline()));
     assert!(poll(&mut sleep, &waker).is_pending());
     assert_eq!(clock.next_deadline(), Some(sleep.deadline()));
     assert_eq!(clock.advance_to_next().unwrap().fired, 1);
@@ -112,34 +115,49 @@ fn case_015_a_driver_that_wakes_a_nanosecond_short_parks_for_the_rest() {
 /// Case 98.
 #[test]
 fn case_017_deadlines_that_differ_in_bit_31_and_32_are_told_apart_in_every_order() {
-    let far = [5_u64, (1 << 31) + 5, (1 << 32) + 5];
-    for order in [
+    let orders = [
         [0, 1, 2],
         [0, 2, 1],
         [1, 0, 2],
         [1, 2, 0],
         [2, 0, 1],
         [2, 1, 0],
-    ] {
-        let mut wheel = Wheel::new();
-        let clock = ManualClock::new();
-        let mut sleeps = Vec::new();
-        for n in order {
-            wheel.insert(Tick::new(far[n]), n);
-            let delay = std::time::Duration::from_nanos(far[n]);
-            sleeps.push((n, armed(&clock.timer(), delay)));
+    ];
+    for order in orders {
+        // Of nanoseconds, as these timers count, and of milliseconds, as others do.
+        for unit in [1, 1_000_000] {
+            told_apart(
+                [5, (1 << 31) + 5, (1 << 32) + 5].map(|far| far * unit),
+                order,
+            );
         }
-        for (passed, at) in far.into_iter().enumerate() {
-            wheel.advance(Tick::new(at - 1));
-            assert!(wheel.pop().is_none());
-            wheel.advance(Tick::new(at));
-            assert_eq!(wheel.pop().map(|expired| expired.value), Some(passed));
-            assert!(wheel.pop().is_none());
+    }
+}
 
-            assert_eq!(clock.advance_to_next().unwrap().fired, 1, "{order:?}");
-            for (n, sleep) in &mut sleeps {
-                assert_eq!(is_ready(sleep), *n <= passed, "{order:?}");
-            }
+/// Ticks that are armed in `order`, on a wheel and on a clock.
+fn told_apart(ticks: [u64; 3], order: [usize; 3]) {
+    let mut wheel = Wheel::new();
+    let clock = ManualClock::new();
+    let begun = clock.now();
+    let mut sleeps = Vec::new();
+    for n in order {
+        wheel.insert(Tick::new(ticks[n]), n);
+        let delay = Duration::from_nanos(ticks[n]);
+        sleeps.push((n, armed(&clock.timer(), delay)));
+    }
+    for (passed, at) in ticks.into_iter().enumerate() {
+        wheel.advance(Tick::new(at - 1));
+        assert!(wheel.pop().is_none());
+        wheel.advance(Tick::new(at));
+        assert_eq!(wheel.pop().map(|expired| expired.value), Some(passed));
+        assert!(wheel.pop().is_none());
+
+        let due = begun + Duration::from_nanos(at);
+        assert_eq!(clock.advance_to(due - NS).fired, 0, "{order:?}");
+        assert_eq!(clock.advance_to_next().unwrap().fired, 1, "{order:?}");
+        assert_eq!(clock.now(), due);
+        for (n, sleep) in &mut sleeps {
+            assert_eq!(is_ready(sleep), *n <= passed, "{order:?}");
         }
     }
 }
@@ -149,7 +167,7 @@ fn case_017_deadlines_that_differ_in_bit_31_and_32_are_told_apart_in_every_order
 fn case_013_a_near_timer_fires_beside_a_far_one_whatever_bits_carry() {
     for bits in 1..58 {
         let clock = ManualClock::new();
-        clock.advance(std::time::Duration::from_nanos((1 << bits) - 1));
+        clock.advance(Duration::from_nanos((1 << bits) - 1));
         let (wakes, waker) = Wakes::new();
         let _never = armed_by(&clock.timer(), secs(u64::MAX), Waker::noop());
         let _near = armed_by(&clock.timer(), 2 * NS, &waker);

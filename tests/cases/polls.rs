@@ -22,6 +22,7 @@ on_both! {
         clock.advance(secs(51));
         assert_eq!(queue.remaining(&key), Some(Duration::ZERO));
         assert_eq!(queue.next().await.unwrap().into_inner(), "item");
+        assert_eq!(queue.remaining(&key), None);
         assert!(queue.next().await.is_none());
         let key = queue.insert("removed", secs(10));
         assert!(futures::poll!(queue.next()).is_pending());

@@ -187,16 +187,25 @@ on_both! {
 on_both! {
     async fn case_047_another_task_gets_the_item_of_a_consumer_that_was_aborted() {
         let clock = default_clock();
-        let (sender, receiver) = channel();
-        sender.insert("item", ms(50));
-        let first = consumer(&clock, receiver.clone(), 1);
-        until(|| clock.pending() == 1).await;
-        first.abort();
-        assert!(first.await.unwrap_err().is_cancelled());
-        let second = consumer(&clock, receiver, 1);
-        until(|| clock.pending() == 1).await;
-        clock.advance(ms(50));
-        assert_eq!(names(&second.await.unwrap()), ["item"]);
+        for waits_already in [false, true] {
+            let (sender, receiver) = channel();
+            sender.insert("item", ms(50));
+            let first = consumer(&clock, receiver.clone(), 1);
+            until(|| clock.pending() == 1).await;
+            let mut second = receiver.clone();
+            let mut next = second.next();
+            if waits_already {
+                assert!(futures::poll!(&mut next).is_pending());
+            }
+            first.abort();
+            assert!(first.await.unwrap_err().is_cancelled());
+            let second = async { next.await.map(Expired::into_inner) };
+            let turn = async {
+                until(|| clock.pending() == 1).await;
+                clock.advance(ms(50));
+            };
+            assert_eq!(tokio::join!(second, turn).0, Some("item"));
+        }
     }
 }
 
@@ -245,10 +254,11 @@ on_both! {
         let consumers = [(); 4].map(|()| {
             let (mut receiver, taken) = (receiver.clone(), taken.clone());
             tokio::spawn(async move {
-                let (mut all, mut batch) = (Vec::new(), Vec::new());
+                let (mut all, mut batch) = (Vec::new(), Vec::with_capacity(10));
                 while receiver.recv_many(&mut batch, 10).await > 0 {
                     taken.fetch_add(batch.len(), Ordering::AcqRel);
                     all.extend(batch.drain(..).map(Expired::into_inner));
+                    assert_eq!(batch.capacity(), 10, "a batch is no longer than was said");
                 }
                 all
             })
@@ -297,8 +307,10 @@ on_both! {
         assert_eq!(keys.iter().collect::<HashSet<_>>().len(), 4);
         assert!(sender.remove(&keys[2]).is_some());
         clock.advance(ms(1));
-        let came = consumer(&clock, receiver.clone(), 3).await.unwrap();
-        assert_eq!(names(&came), ["same"; 3]);
+        let mut first = receiver.clone();
+        for left in [0, 1, 3] {
+            assert_eq!(first.recv().await.unwrap().key(), keys[left], "in order");
+        }
         let (foreign, _receiver) = channel::<&str>();
         let stranger = foreign.insert("other queue", ms(1));
         let other = sender.insert("other", ms(10));
@@ -329,13 +341,16 @@ on_both! {
         assert_eq!((sender.len(), sender.is_full()), (3, true));
         assert_eq!(receiver.next_deadline(), Some(start + odd));
         assert_eq!(sender.try_insert("more", ms(1)), Err(TryInsertError::Full("more")));
+        assert_eq!(sender.len(), 3);
         let taken = consumer(&clock, receiver.clone(), 1).await.unwrap();
         assert_eq!(taken.len(), 1);
         assert_eq!((sender.len(), sender.is_full()), (2, false));
         assert_eq!(receiver.next_deadline(), Some(start + secs(10) + odd));
+        assert!(sender.try_insert_at("more", start + secs(15) + odd).is_ok());
+        assert!(sender.is_full());
         drop(sender);
         clock.advance(secs(20));
         let deadlines: Vec<_> = receiver.map(|item| item.deadline()).collect().await;
-        assert_eq!(deadlines, [10, 20].map(|delay| start + secs(delay) + odd));
+        assert_eq!(deadlines, [10, 15, 20].map(|delay| start + secs(delay) + odd));
     }
 }

@@ -1,14 +1,15 @@
-//! What only real time shows: that a driver which sleeps is woken, and that nothing else wakes it.
+//! What only real time shows: that a driver which sleeps is woken, that nothing else wakes it, and
+//! that it goes on after a wake that came too soon or panicked.
 
 use std::future::pending;
 use std::task::Waker;
 use std::time::Duration;
 
 use cogwheel::Timer;
-use cogwheel::time::{Instant, sleep, timeout};
+use cogwheel::time::{Instant, Sleep, sleep, timeout};
 
-use crate::drive::{ms, poll, wait};
-use crate::secs;
+use crate::drive::{PATIENCE, Wakes, acting, ms, poll, wait, watched};
+use crate::{armed, secs};
 
 /// What a busy machine may add; a driver that is not woken, or has a heartbeat, adds more.
 const BUSY: Duration = Duration::from_millis(900);
@@ -46,6 +47,50 @@ on_both! {
         // A heartbeat shows in most of them, a busy machine in some.
         assert!(took[25] < ms(150), "the median is {:?}", took[25]);
         assert!(took[49] < ms(100) + BUSY, "{:?}", took[49]);
+    }
+}
+
+#[test]
+fn case_015_a_thread_that_is_woken_too_soon_sleeps_for_the_rest() {
+    watched(|| {
+        let timer = Timer::builder().dedicated_thread().build().unwrap();
+        let (wakes, waker) = Wakes::new();
+        let mut sleep = timer.sleep(ms(400));
+        assert!(poll(&mut sleep, &waker).is_pending());
+        // Each of these wakes the thread long before the deadline.
+        for _ in 0..10 {
+            drop(armed(&timer, ms(200)));
+            std::thread::sleep(ms(2));
+        }
+        wakes.wait();
+        assert!(sleep.deadline() <= Instant::now());
+        assert!(poll(&mut sleep, &waker).is_ready());
+    });
+}
+
+on_both! {
+    async fn case_053_of_a_hundred_wakers_the_37th_panics_and_the_others_are_woken() {
+        let deadline = Instant::now() + ms(50);
+        let (wakes, waker) = Wakes::new();
+        let panicking = acting(|| panic!("as planned"));
+        let sleeps: Vec<_> = (1..=100)
+            .map(|n| {
+                let mut sleep = Timer::current().sleep_until(deadline);
+                let waker = if n == 37 { &panicking } else { &waker };
+                assert!(poll(&mut sleep, waker).is_pending());
+                sleep
+            })
+            .collect();
+        let waiting = async {
+            while wakes.count() < 99 {
+                sleep(ms(1)).await;
+            }
+        };
+        timeout(PATIENCE, waiting).await.unwrap();
+        // And the timer goes on.
+        sleep(ms(1)).await;
+        assert_eq!(wakes.count(), 99);
+        assert!(sleeps.iter().all(Sleep::is_elapsed));
     }
 }
 

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use cogwheel::time::{Instant, sleep_until};
 use cogwheel::{ManualClock, Tick, Timer, Wheel};
 
-use crate::drive::{Wakes, ms};
+use crate::drive::{Wakes, ms, paused};
 use crate::{NS, armed, armed_by, is_ready, on_grid, secs};
 
 const GRID: Duration = Duration::from_millis(10);
@@ -24,7 +25,8 @@ fn case_029_deadlines_on_and_beside_a_grid_wake_once_at_its_next_point() {
         let (wakes, waker) = Wakes::new();
         let mut sleep = armed_by(&clock.timer(), delay, &waker);
         let stop = clock.advance_to_next().unwrap();
-        assert_eq!(stop.now, begun + GRID * point, "{delay:?}");
+        let due = begun + GRID * point;
+        assert_eq!((stop.now, stop.fired), (due, 1), "{delay:?}");
         assert_eq!(wakes.count(), 1, "{delay:?}");
         assert!(is_ready(&mut sleep));
         assert_eq!(clock.advance_to_next(), None);
@@ -63,6 +65,15 @@ fn case_030_the_clock_is_driven_exactly_to_the_deadline() {
     assert_eq!(clock.advance_to_next().unwrap().now, begun + ms(1_000));
     assert!(is_ready(&mut sleep));
     assert_eq!(clock.now(), begun + ms(1_000));
+
+    // And so does Tokio's clock, when it is paused.
+    paused().block_on(async {
+        let begun = Instant::now();
+        for due in [begun, begun + ms(1_000)] {
+            sleep_until(due).await;
+            assert_eq!(Instant::now(), due);
+        }
+    });
 }
 
 #[test]
@@ -81,8 +92,8 @@ fn case_031_lateness_lies_between_zero_and_one_tick_in_every_phase() {
         let mut waiting = Vec::new();
         let mut inserted = 0;
         let mut ended = 0;
-        while ended < 100 {
-            if inserted < 100 {
+        while ended < 640 {
+            if inserted < 640 {
                 let delay = GRID / 100 + below((GRID * 5 - GRID / 100).as_nanos());
                 let (wakes, waker) = Wakes::new();
                 waiting.push((armed_by(&timer, delay, &waker), wakes));
@@ -113,33 +124,52 @@ fn case_031_lateness_lies_between_zero_and_one_tick_in_every_phase() {
 #[test]
 fn case_032_a_coarse_timeout_elapses_once_and_in_time_under_every_stepping() {
     for step in [1_800, 300, 2_200, 7_000] {
-        let clock = on_grid(secs(2));
+        let grid = secs(2);
+        let clock = on_grid(grid);
         let (timer, begun) = (clock.timer(), clock.now());
         let (wakes, waker) = Wakes::new();
-        let _sleep = armed_by(&timer, secs(11), &waker);
-        let mut fired_at = None;
+        let mut sleep = armed_by(&timer, secs(11), &waker);
+        assert_eq!(clock.next_deadline(), Some(begun + secs(12)));
+        let mut elapsed = 0;
         for _ in 0..10_000 {
-            let before = clock.now() - begun;
-            let fired = clock.advance(ms(step)).fired;
-            let now = clock.now() - begun;
-            if fired > 0 {
-                assert_eq!((fired, fired_at), (1, None), "step {step}");
-                fired_at = Some(now);
-                assert!(before < secs(12) && now >= secs(11), "step {step}: {now:?}");
+            // The first point of the grid at or after the deadline.
+            let due = clock.next_deadline().unwrap();
+            assert!(due >= sleep.deadline() && due < sleep.deadline() + grid);
+            assert_eq!((due - begun).as_nanos() % grid.as_nanos(), 0);
+            let moved = clock.advance(ms(step));
+            assert_eq!(moved.fired, usize::from(moved.now >= due), "step {step}");
+            elapsed += moved.fired;
+            assert_eq!(wakes.count(), elapsed);
+            if moved.fired > 0 {
+                assert!(is_ready(&mut sleep));
+                assert_eq!(clock.next_deadline(), None, "it is over");
+                sleep = armed_by(&timer, secs(11), &waker);
             }
-            assert!(fired_at.is_some() || now < secs(12), "step {step}: {now:?}");
         }
-        assert_eq!(wakes.count(), 1);
+        assert!(elapsed > 100, "step {step}: {elapsed}");
     }
 }
 
 #[test]
 fn case_033_a_span_of_each_level_from_its_last_slot_fires_at_its_tick() {
-    for level in 0..9_u32 {
-        let (slot, span) = (1_u64 << (6 * level), 1_u64 << (6 * (level + 1)));
-        // The last slot of this level, at its beginning and at its end, in the second round.
-        for start in [2 * span - slot, 2 * span - 1] {
-            let deadlines = [span - 1, span, span + 1].map(|delay| start + delay);
+    // Levels as of a wheel with slots of a tick, and those of the standard one.
+    let slots = (0..9)
+        .map(|level| 6 * level)
+        .chain((0..6).map(|level| 20 + 6 * level));
+    for slot in slots.map(|bits| 1_u64 << bits) {
+        let (span, next) = (64 * slot, 64 * 64 * slot);
+        // The last slot of this level: at its beginning, and in the second round at its end; and
+        // the last slots of the next level.
+        let starts = [
+            span - slot,
+            2 * span - slot,
+            2 * span - 1,
+            next - span,
+            next - slot,
+        ];
+        for start in starts {
+            let delays = [span - 1, span, span + 1, next - 1, next + 1];
+            let deadlines = delays.map(|delay| start + delay);
             let mut wheel = Wheel::starting_at(Tick::new(start));
             let clock = ManualClock::new();
             clock.advance(Duration::from_nanos(start));
@@ -151,12 +181,15 @@ fn case_033_a_span_of_each_level_from_its_last_slot_fires_at_its_tick() {
                 deadlines.map(|at| armed(&clock.timer(), Duration::from_nanos(at - start)));
             for (n, deadline) in deadlines.into_iter().enumerate() {
                 wheel.advance(Tick::new(deadline - 1));
-                assert!(wheel.pop().is_none(), "level {level}");
+                assert!(wheel.pop().is_none(), "slots of {slot}");
                 wheel.advance(Tick::new(deadline));
                 assert_eq!(wheel.pop().map(|expired| expired.value), Some(deadline));
 
+                let due = begun + Duration::from_nanos(deadline - start);
+                assert_eq!(clock.advance_to(due - NS).fired, 0, "slots of {slot}");
+                assert!(!is_ready(&mut sleeps[n]));
                 let stop = clock.advance_to_next().unwrap();
-                assert_eq!(stop.now - begun, Duration::from_nanos(deadline - start));
+                assert_eq!((stop.now, stop.fired), (due, 1), "slots of {slot}");
                 assert!(is_ready(&mut sleeps[n]));
             }
         }
