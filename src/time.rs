@@ -24,7 +24,7 @@
 //! | [`Interval::period`] | clamped to 30 years | as given |
 //! | [`MissedTickBehavior::Skip`] | panics when 584 years late | saturates |
 //! | `timeout(d, f)` with a `d` that overflows | needs no runtime | needs one, as every timeout |
-//! | a cancelled timer under a paused clock | leaves nothing | may be one more stop of auto-advance; see [`exact_cancel`](crate::timer::Builder::exact_cancel) |
+//! | a cancelled timer, or one that is the earliest of many, under a paused clock | leaves nothing | may be one more stop of auto-advance; see [`exact_cancel`](crate::timer::Builder::exact_cancel) |
 //! | one more name | | [`lazy_timeout`]: no clock read for futures that are ready at once |
 //!
 //! What stays: timers belong to the runtime they are made in, a task's cooperative budget counts,

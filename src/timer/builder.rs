@@ -175,17 +175,18 @@ impl Builder {
         self
     }
 
-    /// Takes a cancelled timer off the wheel at once.
+    /// Takes a cancelled timer off the wheel at once, and wakes at deadlines alone.
     ///
-    /// By default it stays there, to be re-used by the thread's next timer, which makes cancelling
-    /// nearly free; the wheel may wake once for it. Under a paused clock such a wake-up shows as an
-    /// additional stop of Tokio's auto-advance: a runtime that is idle until something from outside
-    /// comes has its clock moved to that stop. A simulation that minds wants this. A
-    /// [`ManualClock`] is exact without it.
+    /// By default a cancelled timer stays there, to be re-used by the thread's next timer, which
+    /// makes cancelling nearly free; the wheel may wake once for it. And where timer after timer is
+    /// due before all others, the alarm is set ahead of need, which saves most of their turns and
+    /// may cost a wake-up. Under a paused clock such a wake-up shows as an additional stop of
+    /// Tokio's auto-advance: a runtime that is idle until something from outside comes has its clock
+    /// moved to that stop. A simulation that minds wants this. A [`ManualClock`] is exact without it.
     ///
     /// # Cost
     ///
-    /// Every cancelled timer turns the wheel.
+    /// Every cancelled timer turns the wheel, and so does every one that is due before all others.
     pub fn exact_cancel(mut self, exact: bool) -> Self {
         self.config.exact_cancel = exact;
         self
