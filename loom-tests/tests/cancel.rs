@@ -85,7 +85,7 @@ fn a_timer_cancelled_while_it_is_drained_is_given_back() {
 #[test]
 fn a_node_armed_again_while_it_is_drained_is_not_lost() {
     for again in [10, 7, 20] {
-        explore("cancel, arm ∥ drain", TWO, 2500, move || {
+        explore("cancel, arm ∥ drain", TWO, 1500, move || {
             let (world, hand, mut first, sleeper) = queued(10);
             cancel_and_arm_while_turning(&world, sleeper, hand, Some(again), &mut [&mut first]);
         });

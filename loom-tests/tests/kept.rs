@@ -114,7 +114,7 @@ fn a_kept_timer_armed_again_while_it_is_drained_is_not_lost() {
 #[test]
 fn a_kept_timer_armed_again_before_the_next_deadline_while_it_is_queued_is_not_lost() {
     for again in [3, 7, 20] {
-        explore("keep, arm earlier ∥ arm", TWO, 15, move || {
+        explore("keep, arm earlier ∥ arm", TWO, 6, move || {
             let world = World::open(0);
             let mut hand = Hand::new();
             let mut first = Sleeper::armed(&world, &mut hand, 5);
