@@ -48,8 +48,8 @@ mod world;
 static ALLOCATOR: measure::Counting = measure::Counting;
 
 #[cfg(target_os = "linux")]
-fn main() {
-    report::run(&std::env::args().skip(1).collect::<Vec<_>>());
+fn main() -> std::process::ExitCode {
+    report::run(&std::env::args().skip(1).collect::<Vec<_>>())
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -1,7 +1,7 @@
 //! The rounds and the table.
 
 use std::env;
-use std::process::Command;
+use std::process::{Command, ExitCode};
 
 use crate::load::{Load, Side};
 use crate::measure::{as_f64, quantile};
@@ -11,20 +11,34 @@ use crate::{churn, firing, limits, reset};
 const TOKIO: &str = "tokio";
 const COGWHEEL: &str = "cogwheel";
 
+const HELP: &str = "\
+Tokio's timers and this crate's on the same loads, side by side.
+
+cargo bench --bench core -- [OPTIONS] [NAME...]
+
+  NAME          only loads with this in their name
+  --rounds N    so many rounds; otherwise 5, in a quick run 3
+  --quick       a tenth of the work, without the slow loads
+  --list        print the loads
+  --help        print this
+";
+
 /// What the command line asks for.
 struct Wishes {
     scale: Scale,
     rounds: usize,
     list: bool,
+    help: bool,
     names: Vec<String>,
 }
 
 impl Wishes {
-    fn of(arguments: &[String]) -> Self {
+    fn of(arguments: &[String], known: &[Load]) -> Result<Self, String> {
         let mut wishes = Self {
             scale: Scale { quick: false },
             rounds: 0,
             list: false,
+            help: false,
             names: Vec::new(),
         };
         let mut arguments = arguments.iter();
@@ -32,20 +46,27 @@ impl Wishes {
             match argument.as_str() {
                 "--quick" => wishes.scale.quick = true,
                 "--list" => wishes.list = true,
+                "--help" | "-h" => wishes.help = true,
                 "--rounds" => {
                     let rounds = arguments.next().and_then(|count| count.parse().ok());
-                    wishes.rounds = rounds.expect("--rounds takes a number");
+                    let rounds = rounds.filter(|&rounds| rounds > 0);
+                    wishes.rounds = rounds.ok_or("--rounds takes a number from 1")?;
                 }
                 // Cargo's own.
                 "--bench" => {}
-                option if option.starts_with('-') => panic!("unknown option {option}"),
-                name => wishes.names.push(name.to_owned()),
+                option if option.starts_with('-') => {
+                    return Err(format!("unknown option {option:?}"));
+                }
+                name if known.iter().any(|load| load.name.contains(name)) => {
+                    wishes.names.push(name.to_owned());
+                }
+                name => return Err(format!("no load has {name:?} in its name; see --list")),
             }
         }
         if wishes.rounds == 0 {
             wishes.rounds = if wishes.scale.quick { 3 } else { 5 };
         }
-        wishes
+        Ok(wishes)
     }
 
     fn want(&self, load: &Load) -> bool {
@@ -59,7 +80,7 @@ impl Wishes {
 }
 
 /// Does what the command line asks for.
-pub(crate) fn run(arguments: &[String]) {
+pub(crate) fn run(arguments: &[String]) -> ExitCode {
     let mut loads = churn::loads();
     loads.extend(reset::loads());
     loads.extend(firing::loads());
@@ -68,18 +89,29 @@ pub(crate) fn run(arguments: &[String]) {
         && one == "--one"
     {
         let quick = rest.iter().any(|argument| argument == "--quick");
-        return run_here(&loads, name, side, Scale { quick });
+        run_here(&loads, name, side, Scale { quick });
+        return ExitCode::SUCCESS;
     }
     if !arguments.iter().any(|argument| argument == "--bench") {
         // `cargo test --benches`: that it has come so far is all there is to test.
         println!("run it with `cargo bench --bench core`");
-        return;
+        return ExitCode::SUCCESS;
     }
-    let wishes = Wishes::of(arguments);
+    let wishes = match Wishes::of(arguments, &loads) {
+        Ok(wishes) => wishes,
+        Err(complaint) => {
+            eprintln!("error: {complaint}\n\n{HELP}");
+            return ExitCode::from(2);
+        }
+    };
+    if wishes.help {
+        print!("{HELP}");
+        return ExitCode::SUCCESS;
+    }
     let wanted = loads.iter().filter(|load| wishes.want(load));
     if wishes.list {
         wanted.for_each(|load| println!("{:<22} {}", load.name, load.about));
-        return;
+        return ExitCode::SUCCESS;
     }
     let mut missed = Vec::new();
     for load in wanted {
@@ -90,6 +122,7 @@ pub(crate) fn run(arguments: &[String]) {
         [] => println!("all targets met"),
         missed => println!("targets missed:\n  {}", missed.join("\n  ")),
     }
+    ExitCode::SUCCESS
 }
 
 /// Runs one side in this process and prints its figures for the parent.
