@@ -277,7 +277,11 @@ impl Backoff {
     /// The timer to wait on and the time from which `max_elapsed` counts.
     fn started(&mut self) -> (DriverRef, Tick) {
         *self.start.get_or_insert_with(|| {
-            let timer = self.timer.unwrap_or_else(registry::current);
+            // No `unwrap_or_else(registry::current)`: its panic would give a place in `core`.
+            let timer = match self.timer {
+                Some(timer) => timer,
+                None => registry::current(),
+            };
             (timer, timer.start())
         })
     }
