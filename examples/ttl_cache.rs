@@ -1,7 +1,11 @@
 //! A cache whose entries live for a while after they were last used.
 //!
 //! One task owns the map, and a `DelayQueue` of the keys tells it which entry has expired. A use
-//! just moves a deadline, which wakes nobody.
+//! just moves a deadline, which wakes nobody. The clock is paused, so two minutes take no time.
+//!
+//! ```text
+//! cargo run --example ttl_cache
+//! ```
 
 #![allow(
     clippy::print_stdout,
@@ -10,29 +14,28 @@
 )]
 
 use std::collections::HashMap;
-use std::time::Duration;
 
+use cogwheel::time::{Duration, Instant, sleep_until};
 use cogwheel::{DelayQueue, delay_queue};
 use futures::StreamExt;
-use tokio::time::{Instant, sleep_until};
+
+const TTL: Duration = Duration::from_secs(30);
 
 struct Cache<V> {
-    ttl: Duration,
     entries: HashMap<String, (V, delay_queue::Key)>,
     expirations: DelayQueue<String>,
 }
 
 impl<V: Clone> Cache<V> {
-    fn new(ttl: Duration) -> Self {
+    fn new() -> Self {
         Self {
-            ttl,
             entries: HashMap::new(),
             expirations: DelayQueue::new(),
         }
     }
 
     fn insert(&mut self, name: &str, value: V) {
-        let key = self.expirations.insert(name.to_owned(), self.ttl);
+        let key = self.expirations.insert(name.to_owned(), TTL);
         if let Some((_, old)) = self.entries.insert(name.to_owned(), (value, key)) {
             self.expirations.remove(&old);
         }
@@ -40,7 +43,7 @@ impl<V: Clone> Cache<V> {
 
     fn get(&mut self, name: &str) -> Option<V> {
         let (value, key) = self.entries.get(name)?;
-        self.expirations.reset(key, self.ttl);
+        self.expirations.reset(key, TTL);
         Some(value.clone())
     }
 
@@ -52,25 +55,22 @@ impl<V: Clone> Cache<V> {
     }
 }
 
-// The clock is paused, so that the example ends at once; nothing else in it knows.
 #[tokio::main(flavor = "current_thread", start_paused = true)]
 async fn main() {
     let start = Instant::now();
-    let mut cache = Cache::new(Duration::from_secs(30));
+    let seconds = || start.elapsed().as_secs();
+    let mut cache = Cache::new();
     cache.insert("stone", 1);
     cache.insert("paper", 2);
     cache.insert("paper", 3);
-
     // A user who asks for the stone every ten seconds, for two minutes.
     let mut next_use = start + Duration::from_secs(10);
     while !cache.entries.is_empty() {
         tokio::select! {
-            Some(name) = cache.expire() => {
-                println!("{:>4} s: {name} has expired", start.elapsed().as_secs());
-            }
+            Some(name) = cache.expire() => println!("{:>4} s: {name} has expired", seconds()),
             () = sleep_until(next_use), if next_use <= start + Duration::from_secs(120) => {
                 let stone = cache.get("stone").expect("it is used often enough");
-                println!("{:>4} s: the stone is {stone}", start.elapsed().as_secs());
+                println!("{:>4} s: the stone is {stone}", seconds());
                 next_use += Duration::from_secs(10);
             }
         }

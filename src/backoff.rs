@@ -178,6 +178,16 @@ impl Backoff {
     /// it has given. The default is no limit.
     ///
     /// A try that hangs is not ended by this; give it a [`timeout`](crate::time::timeout).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use cogwheel::{Backoff, backoff::Jitter, time::Duration};
+    ///
+    /// let second = Duration::from_secs(1);
+    /// let delays = Backoff::new(second).jitter(Jitter::None).max_elapsed(10 * second);
+    /// assert!(delays.eq([second, 2 * second, 4 * second])); // 8 more would be too many
+    /// ```
     pub fn max_elapsed(mut self, elapsed: Duration) -> Self {
         self.max_elapsed = elapsed;
         self.anew()
@@ -192,6 +202,21 @@ impl Backoff {
     }
 
     /// Waits on `timer`; without this, on that of the runtime of the first wait.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use cogwheel::{Backoff, ManualClock, backoff::Jitter, time::Duration};
+    /// use futures::FutureExt as _;
+    ///
+    /// let minute = Duration::from_secs(60);
+    /// let clock = ManualClock::new();
+    /// let mut backoff = Backoff::new(minute).cap(minute).jitter(Jitter::None);
+    /// backoff = backoff.with_timer(&clock.timer());
+    /// assert_eq!(backoff.wait().now_or_never(), None);
+    /// clock.advance(minute);
+    /// assert_eq!(backoff.wait().now_or_never(), Some(Some(minute)));
+    /// ```
     pub fn with_timer(mut self, timer: &Timer) -> Self {
         self.timer = Some(timer.driver());
         self.anew()
@@ -277,7 +302,11 @@ impl Backoff {
     /// The timer to wait on and the time from which `max_elapsed` counts.
     fn started(&mut self) -> (DriverRef, Tick) {
         *self.start.get_or_insert_with(|| {
-            let timer = self.timer.unwrap_or_else(registry::current);
+            // No `unwrap_or_else(registry::current)`: its panic would give a place in `core`.
+            let timer = match self.timer {
+                Some(timer) => timer,
+                None => registry::current(),
+            };
             (timer, timer.start())
         })
     }

@@ -46,6 +46,19 @@ impl From<Elapsed> for io::Error {
 }
 
 /// Why no timer could be had, or why it takes no more work.
+///
+/// # Examples
+///
+/// ```
+/// use cogwheel::{ManualClock, error::TimerError, time::Duration};
+///
+/// let clock = ManualClock::new();
+/// let timer = clock.timer();
+/// clock.close();
+/// let error = timer.try_sleep(Duration::from_secs(1)).unwrap_err();
+/// assert_eq!(error, TimerError::Closed);
+/// assert_eq!(error.to_string(), "this timer was closed, or its runtime has shut down");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TimerError {
@@ -86,7 +99,12 @@ impl TimerError {
 
 impl fmt::Display for TimerError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.text())
+        f.write_str(match self {
+            // Tokio's text speaks of the runtime that the caller is in. The timer may be of another
+            // one, or of none.
+            Self::Closed => "this timer was closed, or its runtime has shut down",
+            _ => self.text(),
+        })
     }
 }
 

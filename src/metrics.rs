@@ -92,7 +92,9 @@ pub use crate::metrics::histogram::Histogram;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TimerMetrics {
-    /// Timers that wait: armed, neither fired nor cancelled.
+    /// Timers that wait: armed, neither fired nor cancelled. What
+    /// [`max_timers`](crate::timer::Builder::max_timers) bounds is another number: it counts from
+    /// the making to the drop.
     pub live: u64,
     /// Timers that were armed.
     pub created: u64,

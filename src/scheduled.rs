@@ -198,6 +198,18 @@ impl<T> Scheduled<T> {
     /// # Cost
     ///
     /// A `&'static str` is not copied. Nothing is formatted unless a subscriber wants it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() {
+    /// use cogwheel::{Timer, time::Duration};
+    ///
+    /// let report = Timer::current().schedule(Duration::from_secs(60), async {});
+    /// assert_eq!(report.with_name("report").name(), Some("report"));
+    /// # }
+    /// ```
     #[must_use = "dropping it detaches the work"]
     pub fn with_name(self, name: impl Into<Cow<'static, str>>) -> Self {
         self.job.name().get_or_init(|| name.into());

@@ -81,6 +81,21 @@ impl Timer {
     ///
     /// Panics if the calling thread is not in a Tokio runtime, or in one that was built without
     /// timers. [`try_current`](Self::try_current) does not.
+    ///
+    /// # Examples
+    ///
+    /// Ask anew in each runtime. One that is kept in a `static` belongs to the runtime that was the
+    /// first to ask, and ends with it; each `#[tokio::test]` has one of its own.
+    ///
+    /// ```
+    /// use cogwheel::Timer;
+    /// use tokio::runtime::Builder;
+    ///
+    /// let runtime = || Builder::new_current_thread().enable_time().build().unwrap();
+    /// let first = runtime().block_on(async { Timer::current() });
+    /// assert!(first.is_closed());
+    /// runtime().block_on(async { assert_ne!(first, Timer::current()) });
+    /// ```
     #[must_use]
     #[track_caller]
     pub fn current() -> Self {
@@ -249,6 +264,21 @@ impl Timer {
     /// # Errors
     ///
     /// [`TimerError::Closed`] if this timer is closed.
+    ///
+    /// # Examples
+    ///
+    /// Before anything runs in it:
+    ///
+    /// ```
+    /// use cogwheel::Timer;
+    /// # use tokio::runtime::Builder;
+    ///
+    /// # let runtime = Builder::new_current_thread().enable_time().build().unwrap();
+    /// let precise = Timer::builder().dedicated_thread().build()?;
+    /// precise.make_default_of(runtime.handle())?;
+    /// runtime.block_on(async { assert_eq!(Timer::current(), precise) });
+    /// # Ok::<(), cogwheel::error::TimerError>(())
+    /// ```
     pub fn make_default_of(&self, handle: &Handle) -> Result<(), TimerError> {
         registry::make_default(handle, self.driver)
     }

@@ -324,17 +324,18 @@ fn it_waits_on_the_timer_it_was_given_from_outside_of_any_runtime() {
 
 #[test]
 fn without_a_runtime_or_after_its_end_a_poll_panics() {
-    let text = text_of(|| {
+    let (file, text) = panic_of(|| {
         let mut backoff = steady(ms(10));
         let _ = task::spawn(backoff.wait()).poll();
     });
     assert_eq!(text, TimerError::NoRuntime.to_string());
+    assert!(file.ends_with("backoff.rs"), "{file}");
 
     let runtime = paused();
     let mut backoff = steady(ms(10)).with_timer(&timer_of(&runtime));
     drop(runtime);
     let text = text_of(|| _ = task::spawn(backoff.wait()).poll());
-    assert_eq!(text, TimerError::Closed.to_string());
+    assert_eq!(text, drive::SHUTDOWN);
 }
 
 // === retry ===

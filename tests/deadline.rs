@@ -171,7 +171,7 @@ fn after_its_runtime_has_ended_it_has_elapsed_and_a_wait_panics_when_polled() {
     let (_, text) = panic_of(|| {
         let _ = task::spawn(deadline.sleep()).poll();
     });
-    assert_eq!(text, TimerError::Closed.to_string());
+    assert_eq!(text, drive::SHUTDOWN);
 }
 
 #[test]

@@ -516,7 +516,7 @@ fn after_the_runtime_has_ended_a_wait_is_woken_and_panics_when_polled() {
         drop(runtime);
         assert!(waiting.is_woken());
         let text = text_of(|| _ = waiting.poll_next());
-        assert_eq!(text, TimerError::Closed.to_string());
+        assert_eq!(text, drive::SHUTDOWN);
     });
 }
 

@@ -121,14 +121,25 @@ Usage: service [OPTIONS]
        cargo run --release --example service -- [OPTIONS]
 
 Options:
-  --seconds N       seconds of load for each kind of timer, {} to {} [default: {DEFAULT_SECONDS}]
+  --seconds N       seconds of load for each kind of timer, {} to {}
+                    [default: {DEFAULT_SECONDS}]
   --connections N   connections to open, {} to {} [default: {DEFAULT_CONNECTIONS}];
                     fewer are opened if the limit of open files is too low
   --timers WHICH    tokio, cogwheel or both [default: both]
   -h, --help        this text
 
-One line is printed for each second of load, with that second's figures.
-Ctrl-C ends the run early; a second one ends it at once.
+One line is printed for each second of load, with that second's figures, and a
+table at the end. Ctrl-C ends the run early; a second one ends it at once.
+
+What the figures say:
+  CPU               of the service and its clients together
+  live              timers that have neither fired nor been cancelled
+  left over         timers that were still live after the runtime had ended
+  late, lateness    from a timer's deadline until its task has run
+  stalled           connections that fell silent on purpose; the service has to
+                    close each of them after the idle timeout
+  latest close      how long after that timeout one was closed at most
+  vanished          connections that clients dropped without a word, on purpose
 
 Exit code: 0 if every check holds, 1 if one fails, 2 for a wrong argument,
 130 after Ctrl-C.
@@ -205,6 +216,12 @@ mod tests {
         ] {
             assert_eq!(parse_line(line), Err(wanted.to_owned()), "{line}");
         }
+    }
+
+    #[test]
+    fn a_screen_of_eighty_columns_holds_the_help() {
+        let widest = help().lines().map(str::len).max();
+        assert!(widest <= Some(80), "{widest:?}");
     }
 
     #[test]

@@ -105,8 +105,11 @@ fn compare(mut args: Args) -> ExitCode {
         args.connections = allowed;
     }
 
+    let backends = backends(&args);
+    let names: Vec<_> = backends.iter().map(|backend| backend.name).collect();
+    report::announce(args.seconds, &names);
     let mut outcomes = Vec::new();
-    for backend in backends(&args) {
+    for backend in backends {
         match run::run(&backend, &args) {
             Ok(outcome) => outcomes.push(outcome),
             Err(error) => {

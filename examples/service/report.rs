@@ -25,6 +25,14 @@ pub(crate) fn too_few_files(asked: usize, allowed: usize) {
     ));
 }
 
+/// What is about to happen, and where to read more.
+pub(crate) fn announce(seconds: u64, names: &[&str]) {
+    say(format_args!(
+        "{seconds} s of load on {}; --help says what the figures mean",
+        names.join(", then on ")
+    ));
+}
+
 /// The head of a run.
 pub(crate) fn connected(
     name: &str,
@@ -139,7 +147,7 @@ pub(crate) fn summary(outcomes: &[Outcome]) -> bool {
         }
     }
     if outcomes.iter().any(|run| run.interrupted) {
-        say("interrupted: what follows holds for the part that ran");
+        say("interrupted: the figures are those of the part that ran");
     }
     if all_hold {
         say("checks: ok");

@@ -21,7 +21,8 @@ impl<T> DelayQueue<T> {
     /// # Panics
     ///
     /// If it has to wait and there is no Tokio runtime, or one without timers, or one that is
-    /// being shut down. A queue that is empty or has an item due does not need any.
+    /// being shut down, or one whose default timer is at its
+    /// [`max_timers`](crate::timer::Builder::max_timers). A queue that is empty or has an item due does not need any.
     ///
     /// # Cancel safety
     ///

@@ -22,8 +22,8 @@ use crate::timer::Timer;
 ///
 /// The deadline is exact to the nanosecond and never rounded. The future completes at the first
 /// turn of the wheel at or after it; Tokio's clock, which wakes the wheel, counts milliseconds and
-/// rounds up. A zero `duration` is complete at the first poll. One that overflows means
-/// practically never; there is no upper limit.
+/// rounds up. A zero `duration` is complete at the first poll, with the one exception that [`Sleep`]
+/// tells. One that overflows means practically never; there is no upper limit.
 ///
 /// # Panics
 ///

@@ -53,6 +53,19 @@ impl Builder {
     }
 
     /// The runtime that drives the timer; without this, the current one.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use cogwheel::{Timer, time::Duration};
+    /// # use tokio::runtime::Builder;
+    ///
+    /// # let runtime = Builder::new_current_thread().enable_time().build().unwrap();
+    /// // On any thread:
+    /// let timer = Timer::builder().runtime(runtime.handle().clone()).build()?;
+    /// runtime.block_on(timer.sleep(Duration::from_millis(1)));
+    /// # Ok::<(), cogwheel::error::TimerError>(())
+    /// ```
     pub fn runtime(mut self, handle: Handle) -> Self {
         self.handle = Some(handle);
         self
@@ -230,8 +243,10 @@ impl Builder {
     ///   [`channel_bounded`](crate::delay_queue::channel_bounded) for those. Such a poll panics if
     ///   there is no place.
     ///
-    /// So no more than `most` are ever [pending](ManualClock::pending). Of a closed timer nothing
-    /// lives, and nothing is refused for this reason.
+    /// So no more than `most` are ever [pending](ManualClock::pending). What
+    /// [`TimerMetrics::live`](crate::metrics::TimerMetrics::live) counts is that, too: a sleep that
+    /// was made and not polled has a place, and is not counted there. Of a closed timer nothing lives, and nothing is
+    /// refused for this reason.
     ///
     /// Zero is a timer that makes none. A number that does not fit into 32 bits is no bound.
     ///
@@ -249,6 +264,7 @@ impl Builder {
     /// let timer = clock.timer();
     /// let only = timer.try_sleep(Duration::from_secs(1))?;
     /// assert_eq!(timer.try_sleep(Duration::ZERO).unwrap_err(), TimerError::AtCapacity);
+    /// assert_eq!(timer.metrics().live, 0); // it was not polled
     /// drop(only);
     /// assert!(timer.try_sleep(Duration::ZERO).is_ok());
     /// # Ok::<(), TimerError>(())

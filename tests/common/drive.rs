@@ -25,6 +25,10 @@ pub(crate) const fn ms(count: u64) -> Duration {
 /// Later than any of these tests lasts.
 pub(crate) const LONG: Duration = Duration::from_secs(3_600);
 
+/// What Tokio's timers say in a panic when their runtime is gone, and those of a runtime here too;
+/// `tests/shutdown.rs` compares.
+pub(crate) const SHUTDOWN: &str = "A Tokio 1.x context was found, but it is being shutdown.";
+
 /// How long a test may take that would otherwise hang if it failed.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 

@@ -156,7 +156,8 @@ impl<T: Send + 'static> Receiver<T> {
     /// # Panics
     ///
     /// If it has to wait for an item and there is no Tokio runtime, or one without timers, or one
-    /// that is being shut down.
+    /// that is being shut down, or one whose default timer is at its
+    /// [`max_timers`](crate::timer::Builder::max_timers).
     ///
     /// # Cancel safety
     ///
