@@ -164,8 +164,8 @@ impl Timer {
         self.driver.is_closed()
     }
 
-    /// How many timers this one has, what became of the others, how late they were and how the wheel
-    /// stands: a snapshot.
+    /// How many timers this one has, what became of the others, how late they were and how the
+    /// wheel stands: a snapshot.
     ///
     /// It may be asked from any thread, also inside of a waker, and after the timer was closed. See
     /// [`metrics`](crate::metrics) for what is counted and how exact it is.
