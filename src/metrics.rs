@@ -41,9 +41,8 @@
 //!
 //! While others do, a snapshot is taken between their steps. What an operation that is under way at
 //! that moment has done may be in one of the numbers and not in the other yet, so that equation may
-//! be off by as many timers as were armed, fired and cancelled while the snapshot was taken, a few
-//! microseconds. No number that only grows is ever seen to shrink, as long as it is asked for from
-//! one thread.
+//! be off by as many timers as were armed, fired and cancelled while the snapshot was taken. No
+//! number that only grows is ever seen to shrink, as long as it is asked for from one thread.
 //!
 //! # After the end
 //!

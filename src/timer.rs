@@ -172,8 +172,10 @@ impl Timer {
     ///
     /// # Cost
     ///
-    /// A few microseconds, in which nobody turns the wheel. It turns nothing itself, so asking does
-    /// not change what the next one says.
+    /// Nobody turns the wheel meanwhile. It is linear in the changes that wait for the next turn
+    /// ([`queued`](TimerMetrics::queued)), in the threads that ever used this timer at once, and in
+    /// the occupied buckets. It turns nothing itself, so asking does not change what the next one
+    /// says; only a turn that somebody wanted in the meantime is made up for.
     ///
     /// # Examples
     ///
