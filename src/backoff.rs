@@ -257,8 +257,8 @@ impl Backoff {
     ///
     /// Polling panics if the thread is not in a Tokio runtime with timers, unless
     /// [`with_timer`](Self::with_timer) has named a timer; if the timer is at its
-    /// [`max_timers`](crate::timer::Builder::max_timers), of which each delay takes a place while it
-    /// lasts; and after the runtime of the timer has shut down.
+    /// [`max_timers`](crate::timer::Builder::max_timers), of which each delay takes a place while
+    /// it lasts; and after the runtime of the timer has shut down.
     ///
     /// # Cancel safety
     ///
@@ -334,7 +334,8 @@ impl Backoff {
     fn next_ceiling(&self) -> Duration {
         let grown = self.ceiling.as_secs_f64() * self.factor;
         match Duration::try_from_secs_f64(grown) {
-            // A long ceiling loses nanoseconds on its way through `f64`: it must not shrink by that.
+            // A long ceiling loses nanoseconds on its way through `f64`: it must not shrink by
+            // that.
             Ok(grown) => grown.clamp(self.ceiling, self.cap),
             Err(_) => self.cap,
         }

@@ -41,7 +41,8 @@ use crate::timer::Timer;
 ///
 /// # Cost
 ///
-/// Making one is one clock read; asking it is another. It is three words, counts no references and registers nothing.
+/// Making one is one clock read; asking it is another. It is three words, counts no references and
+/// registers nothing.
 ///
 /// # Examples
 ///
@@ -137,9 +138,9 @@ impl Deadline {
 
     /// The one of the two that comes first.
     ///
-    /// Two deadlines of one timer are compared as points in time. Two of different timers may lie on
-    /// different clocks: there the one with less time remaining now is taken, which need not stay
-    /// the first if one of the clocks is paused. Of two equal ones it is `self`.
+    /// Two deadlines of one timer are compared as points in time. Two of different timers may lie
+    /// on different clocks: there the one with less time remaining now is taken, which need not
+    /// stay the first if one of the clocks is paused. Of two equal ones it is `self`.
     ///
     /// # Examples
     ///
@@ -270,13 +271,13 @@ impl Deadline {
     /// # Panics
     ///
     /// At the caller, if the timer is at its [`max_timers`](crate::timer::Builder::max_timers), and
-    /// on [`never`](Self::never) as [`after`](Self::after). Polling panics after the runtime of this
-    /// timer has shut down.
+    /// on [`never`](Self::never) as [`after`](Self::after). Polling panics after the runtime of
+    /// this timer has shut down.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the [`Timeout`] drops the future and its timer; the deadline and whatever else waits
-    /// for it are not touched.
+    /// Dropping the [`Timeout`] drops the future and its timer; the deadline and whatever else
+    /// waits for it are not touched.
     ///
     /// # Cost
     ///
@@ -290,8 +291,8 @@ impl Deadline {
         Timeout::new(value, self.sleep())
     }
 
-    /// As [`timeout`](Self::timeout), with an error instead of a panic, and instead of a future that
-    /// cannot be awaited.
+    /// As [`timeout`](Self::timeout), with an error instead of a panic, and instead of a future
+    /// that cannot be awaited.
     ///
     /// # Errors
     ///

@@ -96,8 +96,8 @@ use crate::wheel::{self, Wheel};
 /// # Runtime
 ///
 /// The queue may be made, filled, changed and dropped anywhere. Only a poll that has to wait needs
-/// a Tokio runtime with time enabled, the one that its task runs in; nothing is spawned. Time is that
-/// of the current runtime's default timer: Tokio's clock, or a manual one that was
+/// a Tokio runtime with time enabled, the one that its task runs in; nothing is spawned. Time is
+/// that of the current runtime's default timer: Tokio's clock, or a manual one that was
 /// [made the default](crate::Timer::make_default). A queue that waits counts as one timer of that,
 /// and the poll panics where a [bound](crate::timer::Builder::max_timers) leaves no place for it.
 ///

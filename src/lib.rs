@@ -17,7 +17,8 @@
 //! * [`DelayQueue`]: values that come out at their deadlines, by key removable and movable.
 //! * [`FutureExt`]: `.timeout(…)` behind a future. [`Deadline`]: one for all steps of a request.
 //! * [`Backoff`]: how long to wait before the next try.
-//! * [`Timer::metrics`]: how many timers there are, what became of the others, and how late they were.
+//! * [`Timer::metrics`]: how many timers there are, what became of the others, and how late they
+//!   were.
 //! * [`Wheel`]: the synchronous wheel inside, for an event loop of your own.
 //!
 //! # Example
@@ -42,7 +43,8 @@
 //! * **Exactly one of fire and cancel** happens.
 //! * **No limit.** `Duration::MAX` means practically never. It is cancellable, and in nobody's way.
 //! * **A wake-up has a reason.** An idle timer wakes nobody; a lone one once.
-//! * **When the runtime ends** everything pending is woken and finds the timer closed. Nothing hangs.
+//! * **When the runtime ends** everything pending is woken and finds the timer closed. Nothing
+//!   hangs.
 //!
 //! # Clock
 //!

@@ -24,10 +24,10 @@ use crate::timer::Timer;
 ///
 /// The clock goes from deadline to deadline and stops at each, so timers fire in the order of their
 /// deadlines, and each wake-up happens while [`now`](Self::now) is exactly its deadline. Timers of
-/// equal deadlines fire at the same stop, in no promised order. A timer that a *waker* arms at such a stop, itself,
-/// fires in the same call if it is due before the end. A *task* is only woken: it runs when its
-/// runtime lets it, mostly after the call, and what it arms counts from where the clock stands
-/// then. So where a task sleeps again and again, move the clock with
+/// equal deadlines fire at the same stop, in no promised order. A timer that a *waker* arms at such
+/// a stop, itself, fires in the same call if it is due before the end. A *task* is only woken: it
+/// runs when its runtime lets it, mostly after the call, and what it arms counts from where the
+/// clock stands then. So where a task sleeps again and again, move the clock with
 /// [`advance_to_next`](Self::advance_to_next), and let it arrive in between: wait until
 /// [`pending`](Self::pending) says that all who will wait do.
 ///

@@ -28,10 +28,10 @@
 //!
 //! # What counts
 //!
-//! A timer is *created* when it is armed: by the first poll that has to wait, and by the first after
-//! a completed one was reset. What is ready at its first poll, or is never polled, is no timer to
-//! the wheel. Each tick of an [`Interval`](crate::time::Interval) that is waited for is one, and so
-//! is each round of [scheduled work](crate::scheduled). The items of a
+//! A timer is *created* when it is armed: by the first poll that has to wait, and by the first
+//! after a completed one was reset. What is ready at its first poll, or is never polled, is no
+//! timer to the wheel. Each tick of an [`Interval`](crate::time::Interval) that is waited for is
+//! one, and so is each round of [scheduled work](crate::scheduled). The items of a
 //! [`DelayQueue`](crate::DelayQueue) are not: the queue has a wheel of its own, and one timer, for
 //! the earliest of them.
 //!
@@ -41,9 +41,8 @@
 //!
 //! While others do, a snapshot is taken between their steps. What an operation that is under way at
 //! that moment has done may be in one of the numbers and not in the other yet, so that equation may
-//! be off by as many timers as were armed, fired and cancelled while the snapshot was taken, a few
-//! microseconds. No number that only grows is ever seen to shrink, as long as it is asked for from
-//! one thread.
+//! be off by as many timers as were armed, fired and cancelled while the snapshot was taken. No
+//! number that only grows is ever seen to shrink, as long as it is asked for from one thread.
 //!
 //! # After the end
 //!

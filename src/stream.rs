@@ -20,8 +20,9 @@
 //! # Runtime and clock
 //!
 //! The methods take the timer of the runtime that they are called in, and panic outside of one, as
-//! [`time::sleep`](crate::time::sleep) does. So the streams are made where they will run; they may be
-//! polled anywhere. [`with_timer`](StreamExt::with_timer) names another timer, and needs no runtime.
+//! [`time::sleep`](crate::time::sleep) does. So the streams are made where they will run; they may
+//! be polled anywhere. [`with_timer`](StreamExt::with_timer) names another timer, and needs no
+//! runtime.
 //!
 //! # After the end
 //!
@@ -110,8 +111,8 @@ pub trait StreamExt: Stream {
     ///
     /// At the call, and at the caller's location, if the thread is not in a Tokio runtime, if that
     /// runtime was built without timers, or if it was given a default timer that is at its
-    /// [`max_timers`](crate::timer::Builder::max_timers). Polling panics after that runtime has shut
-    /// down.
+    /// [`max_timers`](crate::timer::Builder::max_timers). Polling panics after that runtime has
+    /// shut down.
     ///
     /// # Cancel safety
     ///
@@ -274,8 +275,8 @@ pub trait StreamExt: Stream {
     ///
     /// A group is yielded when it is full, when `duration` has passed since its first item was
     /// taken, or when the source ends, whichever is first. No group is empty, and none is longer
-    /// than `size`. Unlike that of tokio-stream, a group whose time is over closes even if the source
-    /// always has more: after a few dozen items in one poll, the time is looked at.
+    /// than `size`. Unlike that of tokio-stream, a group whose time is over closes even if the
+    /// source always has more: after a few dozen items in one poll, the time is looked at.
     ///
     /// # Units and rounding
     ///
@@ -322,10 +323,11 @@ pub trait StreamExt: Stream {
         ChunksTimeout::new(self, size, sleep(duration), duration)
     }
 
-    /// Chooses the timer for the helper that is called next, instead of that of the current runtime.
+    /// Chooses the timer for the helper that is called next, instead of that of the current
+    /// runtime.
     ///
-    /// For [`timeout_repeating`](Self::timeout_repeating), which is given its interval, take that of
-    /// [`Timer::interval`].
+    /// For [`timeout_repeating`](Self::timeout_repeating), which is given its interval, take that
+    /// of [`Timer::interval`].
     ///
     /// # Panics
     ///
@@ -354,8 +356,8 @@ pub trait StreamExt: Stream {
         WithTimer::new(self, timer.sleep(Duration::ZERO))
     }
 
-    /// As [`with_timer`](Self::with_timer), with an error instead of a panic, and instead of a stream
-    /// that cannot wait.
+    /// As [`with_timer`](Self::with_timer), with an error instead of a panic, and instead of a
+    /// stream that cannot wait.
     ///
     /// # Errors
     ///

@@ -133,8 +133,8 @@ impl Timer {
     ///
     /// # Panics
     ///
-    /// At the caller, if this timer is at its [`max_timers`](crate::timer::Builder::max_timers). One
-    /// without such a bound never panics here.
+    /// At the caller, if this timer is at its [`max_timers`](crate::timer::Builder::max_timers).
+    /// One without such a bound never panics here.
     ///
     /// # Examples
     ///
@@ -156,8 +156,8 @@ impl Timer {
         Timeout::new(value, self.sleep(duration))
     }
 
-    /// As [`timeout`](Self::timeout), with an error instead of a panic, and instead of a future that
-    /// cannot be awaited.
+    /// As [`timeout`](Self::timeout), with an error instead of a panic, and instead of a future
+    /// that cannot be awaited.
     ///
     /// # Errors
     ///

@@ -179,16 +179,18 @@ impl Timer {
         self.driver.is_closed()
     }
 
-    /// How many timers this one has, what became of the others, how late they were and how the wheel
-    /// stands: a snapshot.
+    /// How many timers this one has, what became of the others, how late they were and how the
+    /// wheel stands: a snapshot.
     ///
     /// It may be asked from any thread, also inside of a waker, and after the timer was closed. See
     /// [`metrics`](crate::metrics) for what is counted and how exact it is.
     ///
     /// # Cost
     ///
-    /// A few microseconds, in which nobody turns the wheel. It turns nothing itself, so asking does
-    /// not change what the next one says.
+    /// Nobody turns the wheel meanwhile. It is linear in the changes that wait for the next turn
+    /// ([`queued`](TimerMetrics::queued)), in the threads that ever used this timer at once, and in
+    /// the occupied buckets. It turns nothing itself, so asking does not change what the next one
+    /// says; only a turn that somebody wanted in the meantime is made up for.
     ///
     /// # Examples
     ///

@@ -98,8 +98,9 @@ pub use crate::wheel::turn::Turn;
 /// # Units and rounding
 ///
 /// Deadlines are [`Tick`]s of whatever unit you turn the wheel in. They are exact: an entry is due
-/// in the first [`advance`](Self::advance) to its deadline or beyond, and never before. The standard
-/// [`Geometry`] is for ticks of a nanosecond; coarser ticks need another one to be as fast.
+/// in the first [`advance`](Self::advance) to its deadline or beyond, and never before. The
+/// standard [`Geometry`] is for ticks of a nanosecond; coarser ticks need another one to be as
+/// fast.
 ///
 /// # Cost
 ///

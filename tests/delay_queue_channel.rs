@@ -1,5 +1,5 @@
-//! The channel of delay queues through its public face: who is woken, how it ends, waiting for room,
-//! foreign code, runtimes. Nearly all under a paused clock.
+//! The channel of delay queues through its public face: who is woken, how it ends, waiting for
+//! room, foreign code, runtimes. Nearly all under a paused clock.
 
 #![allow(
     clippy::disallowed_methods,

@@ -6,8 +6,8 @@
 //! * whoever takes gets exactly the item that comes first in (deadline, insertion) order, if it is
 //!   due, and otherwise waits, or sees the end;
 //! * no more items wait than may, and senders that wait get in in their order;
-//! * whenever an item is due (or the end has come) and receivers wait, one of them (or all) has been
-//!   woken; and there are no more wakes than there were reasons.
+//! * whenever an item is due (or the end has come) and receivers wait, one of them (or all) has
+//!   been woken; and there are no more wakes than there were reasons.
 
 #![allow(
     clippy::disallowed_methods,

@@ -4,7 +4,8 @@
 //!
 //! * a poll yields exactly the item that comes first in (deadline, insertion) order, if its
 //!   deadline is not after the clock, with its key, its value and its exact deadline;
-//! * every view (`len`, `peek`, `next_deadline`, `deadline`, `get`, `iter`) shows the model's state;
+//! * every view (`len`, `peek`, `next_deadline`, `deadline`, `get`, `iter`) shows the model's
+//!   state;
 //! * a stale key and a key of another queue give `None` and change nothing;
 //! * a pending poller is woken by every action that changes its answer or makes its wait shorter,
 //!   and by no other; once an item is due it has been woken.

@@ -418,21 +418,31 @@ fn cancelled_and_moved_timers_are_no_stops() {
 }
 
 #[test]
-fn asking_for_the_next_deadline_keeps_the_order_of_equal_ones() {
+fn asking_for_the_next_deadline_moves_no_timer_from_its_own() {
     let clock = ManualClock::new();
-    let order = Arc::new(Mutex::new(Vec::new()));
-    let sleeps: Vec<_> = (0..10)
-        .map(|n| {
-            let order = order.clone();
-            let waker = acting(move || order.lock().unwrap().push(n));
-            armed_by(&clock.timer(), ms(5), &waker)
+    let (timer, begun) = (clock.timer(), clock.now());
+    let log = Arc::new(Mutex::new(Vec::new()));
+    // Ten at each of five deadlines a nanosecond apart: all in one bucket, and in no order.
+    let delays = (0..50).map(|n| ms(5) + NS * (n * 7 % 5));
+    let sleeps: Vec<_> = delays
+        .map(|delay| {
+            let (log, timer) = (log.clone(), timer.clone());
+            let waker = acting(move || log.lock().unwrap().push((delay, timer.now())));
+            armed_by(&clock.timer(), delay, &waker)
         })
         .collect();
-    for _ in 0..10 {
-        assert_eq!(clock.next_deadline(), Some(clock.now() + ms(5)));
+    for late in (0..5).map(|n| NS * n) {
+        let due = begun + ms(5) + late;
+        for _ in 0..10 {
+            assert_eq!(clock.next_deadline(), Some(due));
+        }
+        assert_eq!(clock.advance_to(due - NS).fired, 0);
+        let stop = clock.advance_to_next().unwrap();
+        assert_eq!((stop.now, stop.fired), (due, 10));
     }
-    clock.advance_to_next();
-    assert_eq!(*order.lock().unwrap(), (0..10).collect::<Vec<_>>());
+    let log = log.lock().unwrap();
+    assert_eq!(log.len(), 50);
+    assert!(log.iter().all(|&(delay, woken)| woken == begun + delay));
     drop(sleeps);
 }
 

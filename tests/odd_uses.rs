@@ -1,5 +1,5 @@
-//! Odd uses: drops in every order, resets upon resets, polls from elsewhere, and leaks of everything
-//! there is. All of it is safe, and costs other timers nothing.
+//! Odd uses: drops in every order, resets upon resets, polls from elsewhere, and leaks of
+//! everything there is. All of it is safe, and costs other timers nothing.
 
 #![allow(
     clippy::disallowed_methods,

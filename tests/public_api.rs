@@ -1,5 +1,5 @@
-//! The public surface, as a list that is compared with `docs/public-api.txt`, so that a change of it
-//! shows as a change of that file.
+//! The public surface, as a list that is compared with `docs/public-api.txt`, so that a change of
+//! it shows as a change of that file.
 //!
 //! The list is read from the sources: everything that says `pub` in the modules that users reach.
 //! After a change that is meant, run this test with `UPDATE_PUBLIC_API=1` and commit the file.
@@ -39,7 +39,8 @@ fn declaration(lines: &[&str]) -> String {
         whole.push_str(line);
         // The braces of a group of names belong to the declaration.
         let is_use = whole.starts_with("pub use");
-        // One line that ends in a comma is a field; what goes on after one has a brace or a bracket.
+        // One line that ends in a comma is a field; what goes on after one has a brace or a
+        // bracket.
         if let (true, Some(field)) = (whole == line, line.strip_suffix(',')) {
             return field.to_owned();
         }

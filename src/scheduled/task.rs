@@ -22,8 +22,8 @@
 //! * `Pending` owns a node if and only if it is armed; the node's waker is this task.
 //! * `Pending` without a node is due, and a runner is on its way.
 //! * Whoever moves the phase to `Ended` takes the work and the waiting party out.
-//! * A task has a place of its timer, if that has a bound, until its last round has started or, of a
-//!   series, until it has ended: a series is never out of the timer's hands before.
+//! * A task has a place of its timer, if that has a bound, until its last round has started or, of
+//!   a series, until it has ended: a series is never out of the timer's hands before.
 
 #![forbid(unsafe_code)]
 

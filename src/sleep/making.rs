@@ -95,8 +95,8 @@ impl Timer {
     ///
     /// # Panics
     ///
-    /// At the caller, if this timer is at its [`max_timers`](crate::timer::Builder::max_timers). One
-    /// without such a bound never panics here.
+    /// At the caller, if this timer is at its [`max_timers`](crate::timer::Builder::max_timers).
+    /// One without such a bound never panics here.
     ///
     /// # Examples
     ///

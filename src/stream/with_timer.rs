@@ -12,8 +12,8 @@ use crate::stream::{ChunksTimeout, Debounce, Throttle, Timeout};
 /// A stream and the timer that its helper is to wait on: made by
 /// [`with_timer`](crate::StreamExt::with_timer).
 ///
-/// It is not a stream itself. Each method is the one of [`StreamExt`](crate::StreamExt) of that name,
-/// from any thread; time counts from the call, on the clock of the timer.
+/// It is not a stream itself. Each method is the one of [`StreamExt`](crate::StreamExt) of that
+/// name, from any thread; time counts from the call, on the clock of the timer.
 #[derive(Debug)]
 #[must_use = "it does nothing until one of its methods is called"]
 pub struct WithTimer<S> {

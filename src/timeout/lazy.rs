@@ -42,8 +42,8 @@ use crate::timeout::poll_delay;
 ///
 /// Not here. The timer is made by the first poll that finds the future pending, so it is that poll
 /// which panics if its thread is not in a Tokio runtime with timers, or if the default timer there
-/// is at its [`max_timers`](crate::timer::Builder::max_timers): a place is taken no earlier. A future that is ready at once
-/// needs no runtime at all.
+/// is at its [`max_timers`](crate::timer::Builder::max_timers): a place is taken no earlier. A
+/// future that is ready at once needs no runtime at all.
 ///
 /// # Cancel safety
 ///

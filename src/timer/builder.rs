@@ -159,9 +159,9 @@ impl Builder {
     /// Warns, through `tracing`, when timers fire more than `lateness` after their deadlines.
     ///
     /// One event per turn, with the number of such timers and the worst lateness; see
-    /// [`metrics`](crate::metrics#events). It means that nobody turned the wheel: all workers of the
-    /// runtime were busy, or the machine was. By default there is no such warning, as a test that
-    /// moves a paused clock makes timers late on purpose; for a service something like 100
+    /// [`metrics`](crate::metrics#events). It means that nobody turned the wheel: all workers of
+    /// the runtime were busy, or the machine was. By default there is no such warning, as a test
+    /// that moves a paused clock makes timers late on purpose; for a service something like 100
     /// milliseconds is sensible, far above what Tokio's clock of whole milliseconds adds.
     ///
     /// # Units and rounding
@@ -233,9 +233,9 @@ impl Builder {
     ///
     /// * A [`Sleep`](crate::time::Sleep) and what holds one (a timeout, an interval, a stream of
     ///   `StreamExt`): from the call that makes it until it is dropped. It counts
-    ///   as one whether it was polled, is armed, has fired, or was moved afterwards, and one that is
-    ///   leaked counts until the timer is closed. A `lazy_timeout` begins with the first poll that
-    ///   finds its future pending.
+    ///   as one whether it was polled, is armed, has fired, or was moved afterwards, and one that
+    ///   is leaked counts until the timer is closed. A `lazy_timeout` begins with the first poll
+    ///   that finds its future pending.
     /// * Scheduled work: until it starts or is cancelled, a series until it ends. Whether there is
     ///   still a handle does not matter.
     /// * A [`DelayQueue`](crate::DelayQueue) or a receiver of one that waits in this timer: one,
@@ -252,8 +252,8 @@ impl Builder {
     ///
     /// # Cost
     ///
-    /// One word that all threads share: an exchange when a timer is made, and one when it is dropped.
-    /// Timers without a bound do not touch it.
+    /// One word that all threads share: an exchange when a timer is made, and one when it is
+    /// dropped. Timers without a bound do not touch it.
     ///
     /// # Examples
     ///

@@ -7,8 +7,8 @@
 //!   the bucket was empty; relinking ahead wrote a wrong bound;
 //! * `elapsed` was set to `now` before the buckets were looked at, or after the rest was placed;
 //! * an entry fired a tick early, or a tick late;
-//! * removing or relinking the last entry of a bucket left its mark; removing left a link; relinking
-//!   left the link before the new head; the chain of the rest was not ended at its tail;
+//! * removing or relinking the last entry of a bucket left its mark; removing left a link;
+//!   relinking left the link before the new head; the chain of the rest was not ended at its tail;
 //! * relinking took the bucket after the next, too few entries, more than its bound, or the few of
 //!   a small bucket;
 //! * equal deadlines came by place instead of insertion; a turn's entries were not sorted; the due

@@ -2,8 +2,8 @@
 //!
 //! The property: for any gaps between the items, any pauses of the consumer and any duration, both
 //! yield the same items at the same times. All times are whole milliseconds of a paused clock,
-//! because that is what Tokio's timers count. Groups have up to 32 items: a larger one whose time is
-//! over takes no more than that in one poll here, and everything that is ready there.
+//! because that is what Tokio's timers count. Groups have up to 32 items: a larger one whose time
+//! is over takes no more than that in one poll here, and everything that is ready there.
 
 use cogwheel::time::{Duration, Instant};
 use proptest::collection::vec;

@@ -4,7 +4,8 @@
 //!
 //! As long as a receiver waits and the queue is not empty, somebody has the *watch*:
 //!
-//! * the alarm is armed, no later than the next deadline, in a runtime in which a receiver waits; or
+//! * the alarm is armed, no later than the next deadline, in a runtime in which a receiver waits;
+//!   or
 //! * it is out, being armed, and whoever has it looks at the queue when it comes back; or
 //! * a receiver was called and has not polled yet: its poll looks at the queue, its drop passes
 //!   the watch on.

@@ -3,7 +3,6 @@
 #![forbid(unsafe_code)]
 
 use core::task::{Context, Waker};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Wake;
 
 use tokio::time::{Duration, sleep};
@@ -14,11 +13,11 @@ use super::line::Arrival;
 use super::state::{Look, State};
 use super::{Shared, channel};
 use crate::clock;
-use crate::primitive::Arc;
+use crate::primitive::{Arc, AtomicU64, Ordering, Weak};
 use crate::tick::Tick;
 
 #[derive(Default)]
-struct Wakes(AtomicUsize);
+struct Wakes(AtomicU64);
 
 impl Wake for Wakes {
     fn wake(self: Arc<Self>) {
@@ -53,7 +52,7 @@ fn tick(seconds: u64) -> Tick {
     clock::context_now().after(Duration::from_secs(seconds))
 }
 
-fn count(wakes: &Wakes) -> usize {
+fn count(wakes: &Wakes) -> u64 {
     wakes.0.load(Ordering::Relaxed)
 }
 
@@ -120,8 +119,6 @@ async fn a_channel_whose_ends_are_gone_is_freed_though_its_alarm_was_armed() {
     }
     sleep(Duration::from_secs(1)).await;
     // A thread may keep the waker of its last timer for the next one, but none of those before.
-    let alive = channels
-        .iter()
-        .filter_map(std::sync::Weak::<Shared<u32>>::upgrade);
+    let alive = channels.iter().filter_map(Weak::<Shared<u32>>::upgrade);
     assert!(alive.count() <= 1);
 }
