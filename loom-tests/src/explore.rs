@@ -11,9 +11,11 @@ thread_local! {
     static STARTED: Cell<usize> = const { Cell::new(0) };
 }
 
-/// The bound for a model of two threads.
+/// Every interleaving there is: for a model that ends within seconds.
+pub const ALL: Option<usize> = None;
+/// The bound for a model of two threads that has too many.
 ///
-/// Exhaustive runs of a whole turn do not end; every bug that is recorded needs at most two.
+/// Exhaustive runs of most whole turns do not end; every bug that is recorded needs at most two.
 pub const TWO: Option<usize> = Some(3);
 /// The bound for a model of three threads.
 pub const THREE: Option<usize> = Some(2);

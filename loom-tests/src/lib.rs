@@ -21,7 +21,7 @@ mod explore;
 mod sleeper;
 mod world;
 
-pub use crate::explore::{THREE, TWO, explore};
+pub use crate::explore::{ALL, THREE, TWO, explore};
 pub use crate::sleeper::{Hand, Sleeper};
 pub use crate::sleeper::{assert_all_closed, assert_nodes_are_free, assert_nothing_lost};
 pub use crate::world::{FakePark, World};

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use cogwheel::Tick;
 use cogwheel::loom_only::alarm_clock::{AlarmClock, Check};
 use loom::thread;
-use loom_tests::{explore, join, spawn};
+use loom_tests::{ALL, explore, join, spawn};
 
 const NOW: Tick = Tick::new(10);
 const AHEAD: Tick = Tick::new(20);
@@ -22,7 +22,7 @@ const AHEAD: Tick = Tick::new(20);
 /// Seen to catch: `earlier-alarm-not-told`.
 #[test]
 fn an_earlier_alarm_reaches_a_thread_that_is_about_to_park() {
-    explore("alarm ∥ park", None, 10, || {
+    explore("alarm ∥ park", ALL, 10, || {
         let alarm = Arc::new(AlarmClock::new());
         let sleeper = {
             let alarm = Arc::clone(&alarm);
@@ -48,7 +48,7 @@ fn an_earlier_alarm_reaches_a_thread_that_is_about_to_park() {
 /// Seen to catch: `alarm-taken-away`.
 #[test]
 fn an_alarm_that_is_set_anew_while_it_goes_off_stays_set() {
-    explore("alarm ∥ set", None, 3, || {
+    explore("alarm ∥ set", ALL, 3, || {
         let alarm = Arc::new(AlarmClock::new());
         assert!(alarm.set(NOW));
         let turning = {

@@ -4,8 +4,8 @@
 
 use std::sync::Arc;
 
+use loom_tests::{ALL, THREE, TWO, explore, join, spawn};
 use loom_tests::{Hand, Sleeper, World, assert_nodes_are_free, assert_nothing_lost};
-use loom_tests::{THREE, TWO, explore, join, spawn};
 
 /// Cancels `sleeper` on another thread, arms the next one there for `again`, and meanwhile turns.
 /// Tells whether the cancelled one was given back.
@@ -67,7 +67,7 @@ fn linked(deadline: u64) -> (Arc<World>, Hand, Sleeper) {
 /// Case 96.
 #[test]
 fn a_timer_cancelled_while_it_is_drained_is_given_back() {
-    explore("cancel ∥ drain", TWO, 30, || {
+    explore("cancel ∥ drain", ALL, 30, || {
         let (world, hand, mut first, sleeper) = queued(10);
         assert!(cancel_and_arm_while_turning(
             &world,
@@ -99,7 +99,7 @@ fn a_node_armed_again_while_it_is_drained_is_not_lost() {
 /// Case 40.
 #[test]
 fn exactly_one_of_fire_and_cancel_wins() {
-    explore("cancel ∥ fire", TWO, 50, || {
+    explore("cancel ∥ fire", ALL, 50, || {
         let (world, hand, sleeper) = linked(10);
         world.set_clock(10);
         cancel_and_arm_while_turning(&world, sleeper, hand, None, &mut []);

@@ -5,8 +5,8 @@
 use std::sync::Arc;
 
 use cogwheel::Tick;
+use loom_tests::{ALL, TWO, explore, join, spawn};
 use loom_tests::{Hand, Sleeper, World};
-use loom_tests::{TWO, explore, join, spawn};
 use loom_tests::{assert_all_closed, assert_nodes_are_free, assert_nothing_lost};
 
 /// Closed by two threads at once: one of them has done it, and the next generation is open.
@@ -14,7 +14,7 @@ use loom_tests::{assert_all_closed, assert_nodes_are_free, assert_nothing_lost};
 /// Seen to catch: `close-looks-before-the-lock`.
 #[test]
 fn a_timer_closed_by_two_threads_ends_one_generation() {
-    explore("close ∥ close", TWO, 80, || {
+    explore("close ∥ close", ALL, 80, || {
         let world = World::open(0);
         let mut hand = Hand::new();
         let mut sleeper = Sleeper::armed(&world, &mut hand, 10);
@@ -61,7 +61,7 @@ fn ask_while_closing(at: &[u64]) -> Option<Tick> {
 /// Seen to catch: `end-published-too-late`.
 #[test]
 fn a_generation_that_is_over_has_its_end() {
-    explore("end ∥ close", TWO, 30, || {
+    explore("end ∥ close", ALL, 30, || {
         let end = ask_while_closing(&[10]);
         assert!(end.is_none_or(|end| end == Tick::new(10)), "{end:?}");
     });

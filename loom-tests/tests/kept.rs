@@ -5,8 +5,8 @@
 
 use std::sync::Arc;
 
+use loom_tests::{ALL, TWO, explore, join, spawn};
 use loom_tests::{Hand, Sleeper, World};
-use loom_tests::{TWO, explore, join, spawn};
 use loom_tests::{assert_all_closed, assert_nodes_are_free, assert_nothing_lost};
 
 /// A world with a timer that lies in the wheel, or still in the inbox behind another.
@@ -114,7 +114,7 @@ fn a_kept_timer_armed_again_while_it_is_drained_is_not_lost() {
 #[test]
 fn a_kept_timer_armed_again_before_the_next_deadline_while_it_is_queued_is_not_lost() {
     for again in [3, 7, 20] {
-        explore("keep, arm earlier ∥ arm", TWO, 6, move || {
+        explore("keep, arm earlier ∥ arm", ALL, 6, move || {
             let world = World::open(0);
             let mut hand = Hand::new();
             let mut first = Sleeper::armed(&world, &mut hand, 5);
@@ -146,7 +146,7 @@ fn a_kept_timer_armed_again_before_the_next_deadline_while_it_is_queued_is_not_l
 #[test]
 fn a_kept_waker_is_dropped_once_when_its_thread_ends() {
     for (queued, clock) in [(false, 10), (true, 0)] {
-        explore("keep, end ∥ turn", TWO, 50, move || {
+        explore("keep, end ∥ turn", ALL, 50, move || {
             keep_while_turning(queued, clock, None);
         });
     }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use cogwheel::Tick;
 use cogwheel::loom_only::inbox::Pushed;
+use loom_tests::{ALL, THREE, TWO, explore, join, spawn};
 use loom_tests::{Hand, Sleeper, World, assert_nodes_are_free, assert_nothing_lost};
-use loom_tests::{THREE, TWO, explore, join, spawn};
 
 /// Arms `deadline` on another thread while a turn goes to sleep until `until`, in a world that
 /// slept until `before`. A turn that parks finds the node, or the push finds that it has to ring.
@@ -56,7 +56,7 @@ fn push_while_parking(before: u64, until: u64, deadline: u64) {
 /// Seen to catch: `count-without-acquire`.
 #[test]
 fn a_count_of_an_inbox_sees_whole_pushes() {
-    explore("push ∥ count", TWO, 50, || {
+    explore("push ∥ count", ALL, 50, || {
         let world = World::open(0);
         let mut hand = Hand::new();
         let ids = [10, 20].map(|deadline| {
@@ -95,7 +95,7 @@ fn a_count_of_an_inbox_sees_whole_pushes() {
 /// Seen to catch: `park-without-look`.
 #[test]
 fn a_push_and_a_parking_turn_never_miss_each_other() {
-    explore("push ∥ park", TWO, 50, || {
+    explore("push ∥ park", ALL, 50, || {
         push_while_parking(100, 100, 10);
     });
 }
@@ -105,10 +105,10 @@ fn a_push_and_a_parking_turn_never_miss_each_other() {
 /// Seen to catch: `park-without-release`, `push-without-acquire`.
 #[test]
 fn a_push_that_finds_the_park_bit_finds_its_deadline() {
-    explore("deadline moves later", TWO, 50, || {
+    explore("deadline moves later", ALL, 50, || {
         push_while_parking(5, 100, 10);
     });
-    explore("deadline moves earlier", TWO, 50, || {
+    explore("deadline moves earlier", ALL, 50, || {
         push_while_parking(100, 5, 10);
     });
 }

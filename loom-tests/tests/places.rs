@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use cogwheel::loom_only::places::{Full, Places};
-use loom_tests::{explore, join, spawn};
+use loom_tests::{ALL, explore, join, spawn};
 
 const ONE: u32 = 1;
 
@@ -14,7 +14,7 @@ const ONE: u32 = 1;
 /// Seen to catch: `place-taken-by-store`.
 #[test]
 fn one_place_is_never_had_by_two_and_is_free_again() {
-    explore("take ∥ take", None, 4, || {
+    explore("take ∥ take", ALL, 4, || {
         let places = Arc::new(Places::new());
         places.open(0, ONE);
         let other = {
@@ -35,7 +35,7 @@ fn one_place_is_never_had_by_two_and_is_free_again() {
 /// Seen to catch: `place-of-any-generation`.
 #[test]
 fn a_place_of_a_closed_timer_is_given_back_to_no_other() {
-    explore("give back ∥ open", None, 4, || {
+    explore("give back ∥ open", ALL, 4, || {
         let places = Arc::new(Places::new());
         places.open(0, ONE);
         assert_eq!(places.take(0), Ok(()));

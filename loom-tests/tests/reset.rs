@@ -4,8 +4,8 @@
 
 use std::sync::Arc;
 
+use loom_tests::{ALL, TWO, explore, join, spawn};
 use loom_tests::{Hand, Sleeper, World, assert_nodes_are_free, assert_nothing_lost};
-use loom_tests::{TWO, explore, join, spawn};
 
 /// Moves a timer of `old`, first to `before`, then on another thread to each of `moves` in turn,
 /// while the wheel is turned at `clock`. Tells how often its task was woken.
@@ -59,7 +59,7 @@ fn a_timer_moved_earlier_while_it_fires_is_not_lost() {
 /// Seen to catch: `elapsed-runs-ahead`.
 #[test]
 fn a_timer_moved_later_while_it_fires_is_not_early() {
-    explore("reset later ∥ fire", TWO, 8, || {
+    explore("reset later ∥ fire", ALL, 8, || {
         reset_while_turning(10, None, &[20], 10);
     });
 }
@@ -69,7 +69,7 @@ fn a_timer_moved_later_while_it_fires_is_not_early() {
 /// Seen to catch: `look-ignores-deadline`.
 #[test]
 fn a_timer_moved_later_while_it_is_placed_anew_is_not_lost() {
-    explore("reset later ∥ later", TWO, 25, || {
+    explore("reset later ∥ later", ALL, 25, || {
         let wakes = reset_while_turning(10, Some(20), &[30], 10);
         assert_eq!(wakes, 1, "it was moved before, so nothing was due");
     });
@@ -145,7 +145,7 @@ fn a_timer_moved_earlier_while_it_is_drained_is_not_lost() {
 /// Seen to catch: `ring-forgotten`.
 #[test]
 fn a_timer_moved_before_the_next_deadline_while_it_is_queued_is_not_lost() {
-    explore("reset earlier ∥ arm", TWO, 70, || {
+    explore("reset earlier ∥ arm", ALL, 70, || {
         let (world, hand, mut first, mut sleeper) = queued(false);
         let mover = {
             let world = Arc::clone(&world);

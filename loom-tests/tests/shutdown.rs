@@ -5,8 +5,8 @@
 use std::sync::Arc;
 
 use cogwheel::loom_only::node::Polled;
+use loom_tests::{ALL, TWO, explore, join, spawn};
 use loom_tests::{Hand, Sleeper, World};
-use loom_tests::{TWO, explore, join, spawn};
 use loom_tests::{assert_all_closed, assert_nodes_are_free, assert_nothing_lost};
 
 /// Closes a world with a timer of 10 while another thread does `act` with that timer, and perhaps
@@ -47,7 +47,7 @@ fn act_while_closing(
 #[test]
 fn a_timer_dropped_while_all_are_closed_is_resolved_once() {
     for queued in [false, true] {
-        explore("cancel ∥ close", TWO, 50, move || {
+        explore("cancel ∥ close", ALL, 50, move || {
             act_while_closing(queued, |world, hand, sleeper| {
                 let given_back = sleeper.cancel(world, hand);
                 assert!(given_back || sleeper.node.is_none());
@@ -94,7 +94,7 @@ fn a_timer_moved_while_all_are_closed_is_resolved() {
 /// Seen to catch: `close-forgets-last-batch`.
 #[test]
 fn a_timer_polled_while_all_are_closed_is_resolved() {
-    explore("poll ∥ close", TWO, 400, || {
+    explore("poll ∥ close", ALL, 400, || {
         act_while_closing(false, |world, hand, sleeper| {
             sleeper.poll(world, hand);
             None
@@ -108,7 +108,7 @@ fn a_timer_polled_while_all_are_closed_is_resolved() {
 #[test]
 fn a_waker_replaced_while_all_are_closed_is_woken_or_the_poll_says_fired() {
     for queued in [false, true] {
-        explore("register ∥ close", TWO, 120, move || {
+        explore("register ∥ close", ALL, 120, move || {
             let world = World::open(0);
             let mut hand = Hand::new();
             let mut first = Sleeper::armed(&world, &mut hand, if queued { 5 } else { 20 });

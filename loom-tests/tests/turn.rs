@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use cogwheel::loom_only::turn_lock::TurnLock;
 use cogwheel::primitive::{AtomicU32, Ordering};
+use loom_tests::{ALL, THREE, TWO, explore, join, spawn};
 use loom_tests::{Hand, Sleeper, World, assert_nodes_are_free, assert_nothing_lost};
-use loom_tests::{THREE, TWO, explore, join, spawn};
 
 /// Carries out what is asked for in `work`, if the lock can be had; as the turn does it.
 fn work_off(lock: &TurnLock<u32>, work: &AtomicU32) {
@@ -29,7 +29,7 @@ fn work_off(lock: &TurnLock<u32>, work: &AtomicU32) {
 /// `release-without-release`.
 #[test]
 fn a_note_left_while_the_lock_is_given_back_is_answered() {
-    explore("note ∥ release", TWO, 250, || {
+    explore("note ∥ release", ALL, 250, || {
         let shared = Arc::new((TurnLock::new(0), AtomicU32::new(0)));
         let asker = {
             let shared = Arc::clone(&shared);
@@ -53,7 +53,7 @@ fn a_note_left_while_the_lock_is_given_back_is_answered() {
 /// Seen to catch: `alarm-not-noted`, `note-without-acquire`, `note-without-release`.
 #[test]
 fn an_alarm_that_goes_off_during_a_turn_is_set_again() {
-    explore("alarm ∥ turn", TWO, 200, || {
+    explore("alarm ∥ turn", ALL, 200, || {
         let world = World::open(0);
         let mut hand = Hand::new();
         let mut one = Sleeper::armed(&world, &mut hand, 10);
@@ -128,7 +128,7 @@ fn a_turn_that_pauses_to_wake_is_finished_by_whoever_has_the_lock() {
 /// Seen to catch: `arm-without-looking-at-the-time`, `left-without-alarm`.
 #[test]
 fn a_turn_that_leaves_early_leaves_an_alarm_behind() {
-    explore("a slow turn", TWO, 1, || {
+    explore("a slow turn", ALL, 1, || {
         const MILLISECOND: u64 = 1_000_000;
         let world = World::open(0);
         let mut hand = Hand::new();

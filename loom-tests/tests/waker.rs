@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use cogwheel::Tick;
 use cogwheel::loom_only::node::Polled;
+use loom_tests::{ALL, TWO, explore, join, spawn};
 use loom_tests::{Hand, Sleeper, World, assert_nodes_are_free, assert_nothing_lost};
-use loom_tests::{TWO, explore, join, spawn};
 
 /// A timer that is due in the next turn.
 fn due() -> (Arc<World>, Hand, Sleeper) {
@@ -28,7 +28,7 @@ fn due() -> (Arc<World>, Hand, Sleeper) {
 /// Case 48.
 #[test]
 fn a_waker_replaced_while_the_timer_fires_is_woken_or_the_poll_says_fired() {
-    explore("register ∥ fire", TWO, 120, || {
+    explore("register ∥ fire", ALL, 120, || {
         let (world, mut hand, mut sleeper) = due();
         let node = sleeper.node.expect("it is armed");
         let task = Sleeper::new(&world, 0);
@@ -59,7 +59,7 @@ fn a_waker_replaced_while_the_timer_fires_is_woken_or_the_poll_says_fired() {
 /// Case 48.
 #[test]
 fn a_poll_that_sees_the_timer_fired_sees_the_time_of_that_turn() {
-    explore("poll ∥ fire", TWO, 130, || {
+    explore("poll ∥ fire", ALL, 130, || {
         let (world, mut hand, mut sleeper) = due();
         let poller = {
             let world = Arc::clone(&world);
@@ -84,7 +84,7 @@ fn a_poll_that_sees_the_timer_fired_sees_the_time_of_that_turn() {
 /// Case 39.
 #[test]
 fn a_node_left_while_it_fires_is_freed_once() {
-    explore("drop ∥ fire", TWO, 50, || {
+    explore("drop ∥ fire", ALL, 50, || {
         let (world, mut hand, mut sleeper) = due();
         let dropper = {
             let world = Arc::clone(&world);
@@ -105,7 +105,7 @@ fn a_node_left_while_it_fires_is_freed_once() {
 /// Seen to catch: `cancel-without-release`.
 #[test]
 fn a_node_left_while_it_fires_is_not_shared_with_its_next_owner() {
-    explore("poll, drop ∥ fire, arm", TWO, 200, || {
+    explore("poll, drop ∥ fire, arm", ALL, 200, || {
         let (world, mut hand, mut sleeper) = due();
         let dropper = {
             let world = Arc::clone(&world);
@@ -160,7 +160,7 @@ fn a_node_left_while_it_fires_and_waits_in_an_inbox_is_freed_once() {
 /// Seen to catch: `drained-drops-wlock`.
 #[test]
 fn a_waker_replaced_while_the_node_is_drained_is_the_one_woken() {
-    explore("register ∥ drain", TWO, 600, || {
+    explore("register ∥ drain", ALL, 600, || {
         let world = World::open(0);
         let mut hand = Hand::new();
         let mut first = Sleeper::armed(&world, &mut hand, 5);
