@@ -98,6 +98,8 @@ mod tests {
                 .iter()
                 .all(|level| level.occupied == 0 && level.entries == 0)
         );
-        assert!(wheel.bytes() > 8 * RING * size_of::<Bucket>());
+        let entries = wheel.capacity() * size_of::<Entry<u32>>();
+        assert!(wheel.capacity() > 0);
+        assert_eq!(wheel.bytes(), entries + 8 * RING * size_of::<Bucket>());
     }
 }

@@ -2,6 +2,8 @@
 
 #![forbid(unsafe_code)]
 
+use std::hash::{DefaultHasher, Hash, Hasher};
+
 use crate::tick::Tick;
 use crate::wheel::{Geometry, Wheel};
 
@@ -78,4 +80,15 @@ fn a_wheel_shows_its_time_and_how_much_is_in_it() {
         assert!(shown.contains(part), "{part:?} in {shown}");
     }
     assert!(!shown.contains("secret"), "{shown}");
+}
+
+#[test]
+fn keys_are_told_apart_by_their_hashes() {
+    let mut wheel = Wheel::new();
+    let mut hash = || {
+        let mut hasher = DefaultHasher::new();
+        wheel.insert(Tick::new(5), ()).hash(&mut hasher);
+        hasher.finish()
+    };
+    assert_ne!(hash(), hash());
 }
