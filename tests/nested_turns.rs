@@ -8,9 +8,11 @@
 )]
 
 use std::cell::Cell;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::task::Waker;
+use std::thread;
+use std::time::Duration;
 
 use cogwheel::Timer;
 use cogwheel::time::{Sleep, sleep};
@@ -19,7 +21,7 @@ use tokio::time::advance;
 #[path = "common/drive.rs"]
 mod drive;
 
-use drive::{LONG, Wakes, acting, ms, paused, poll, watched};
+use drive::{LONG, Wakes, acting, ms, paused, poll, wait, watched};
 
 thread_local! {
     /// How many wakers are running on this thread, one inside of the other.
@@ -67,7 +69,7 @@ fn a_timer_that_the_last_waker_of_a_turn_arms_is_fired_all_the_same() {
         paused().block_on(async {
             let deepest = Arc::new(AtomicUsize::new(0));
             let (wakes, last) = Wakes::new();
-            let kept = Arc::new(std::sync::Mutex::new(Vec::new()));
+            let kept = Arc::new(Mutex::new(Vec::new()));
             let links = kept.clone();
             let waker = counting(&deepest, move || {
                 let mut next = sleep(ms(3));
@@ -84,5 +86,51 @@ fn a_timer_that_the_last_waker_of_a_turn_arms_is_fired_all_the_same() {
             assert_eq!(wakes.count(), 1);
             assert_eq!(deepest.load(Ordering::Relaxed), 1);
         });
+    });
+}
+
+/// A timer with a thread, whose alarm has gone off, and a waker that always makes the next timer.
+#[test]
+fn a_thread_that_is_kept_busy_by_its_own_wakers_does_not_nest_turns() {
+    const WAKES: usize = 20_000;
+
+    struct Chain {
+        timer: Timer,
+        kept: Mutex<Vec<Sleep>>,
+        /// Where the stack was at the first wake, and the farthest from there.
+        stack: Mutex<(Option<usize>, usize)>,
+    }
+
+    fn next(chain: &Arc<Chain>) {
+        let here = 0_u8;
+        let place = std::ptr::from_ref(&here).addr();
+        let (first, farthest) = &mut *chain.stack.lock().unwrap();
+        *farthest = place.abs_diff(*first.get_or_insert(place)).max(*farthest);
+        let mut kept = chain.kept.lock().unwrap();
+        if kept.len() == WAKES || *farthest > 100_000 {
+            return;
+        }
+        let own = Arc::clone(chain);
+        let mut sleep = chain.timer.sleep(Duration::from_nanos(1));
+        let _ = poll(&mut sleep, &acting(move || next(&own)));
+        kept.push(sleep);
+    }
+
+    watched(|| {
+        let timer = Timer::builder().dedicated_thread().build().unwrap();
+        wait(timer.sleep(ms(1)));
+        let chain = Arc::new(Chain {
+            timer: timer.clone(),
+            kept: Mutex::new(Vec::new()),
+            stack: Mutex::new((None, 0)),
+        });
+        let begin = Arc::clone(&chain);
+        let mut first = timer.sleep(ms(1));
+        assert!(poll(&mut first, &acting(move || next(&begin))).is_pending());
+        while chain.kept.lock().unwrap().len() < WAKES {
+            let farthest = chain.stack.lock().unwrap().1;
+            assert!(farthest < 10_000, "{farthest} bytes of stack");
+            thread::sleep(ms(1));
+        }
     });
 }

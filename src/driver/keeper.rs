@@ -18,7 +18,7 @@ use core::time::Duration;
 use crate::clock;
 use crate::driver::alarm::{Alarm, Kind};
 use crate::driver::registry;
-use crate::driver::runtime::{Config, DriverRef};
+use crate::driver::runtime::{Config, Driver, DriverRef};
 use crate::driver::turn::Park;
 use crate::error::TimerError;
 use crate::primitive::{Arc, AtomicU32, Ordering, thread};
@@ -60,6 +60,7 @@ pub(crate) fn open(config: Config, name: String) -> Result<Arc<Keeper>, TimerErr
         return Err(TimerError::NoThread);
     };
     let alarm = ThreadAlarm {
+        driver,
         post: Arc::clone(&post),
         thread: thread.clone(),
     };
@@ -111,6 +112,7 @@ impl Drop for CloseAtEnd {
 /// The alarm of a driver that has a thread; its drop ends that thread.
 #[derive(Debug)]
 pub(super) struct ThreadAlarm {
+    driver: &'static Driver,
     post: Arc<Post>,
     thread: thread::Thread,
 }
@@ -121,6 +123,9 @@ impl Park for ThreadAlarm {
     }
 
     fn arm(&mut self, _: Tick, deadline: Tick) -> bool {
+        // Before it is set: were the note kept, a turn that leaves the rest to the alarm would take
+        // it for one that has just gone off, and begin anew inside of itself.
+        self.driver.shared().bell().clear();
         let earlier = self.post.alarm.set(deadline);
         let last = deadline == Tick::MAX && self.post.orders.load(Ordering::Relaxed) == ORPHAN;
         if earlier || last {
