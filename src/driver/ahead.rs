@@ -42,10 +42,17 @@ impl Ahead {
             self.moved = self.moved.saturating_add(1);
         }
         let ahead = next.count().saturating_sub(now.count());
-        self.set = if self.moved < OFTEN || ahead < NEAR || next == Tick::MAX {
-            next
+        if self.moved < OFTEN || ahead < NEAR || next == Tick::MAX {
+            self.set = next;
+            return next;
+        }
+        let halfway = Tick::new(now.count() + ahead / 2);
+        // One that is set and early enough stays: were it put off by every turn, it would always be
+        // found too early when it goes off, and be set halfway again.
+        self.set = if self.set > now {
+            self.set.min(halfway)
         } else {
-            Tick::new(now.count() + ahead / 2)
+            halfway
         };
         self.set
     }
@@ -83,6 +90,26 @@ mod tests {
         assert_eq!(ahead.choose(at(0), Tick::MAX), Tick::MAX);
         let last = Tick::new(u64::MAX - 1);
         assert_eq!(ahead.choose(last, last), last);
+    }
+
+    #[test]
+    fn turns_that_are_run_meanwhile_do_not_let_the_alarm_go_off_more_often() {
+        let mut ahead = Ahead::new();
+        for ms in [10_000, 9_900, 9_800, 9_700] {
+            ahead.choose(at(0), at(ms));
+        }
+        // An alarm that is set stays, as long as it is early enough.
+        let (mut alarm, mut idle) = (ahead.set, 0);
+        for now in 1..9_700 {
+            let chosen = ahead.choose(at(now), at(9_700));
+            idle += u32::from(alarm <= at(now));
+            alarm = if alarm <= at(now) {
+                chosen
+            } else {
+                alarm.min(chosen)
+            };
+        }
+        assert_eq!((idle, alarm), (1, at(9_700)));
     }
 
     proptest! {
