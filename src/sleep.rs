@@ -203,6 +203,11 @@ impl Sleep {
         self.timer().now()
     }
 
+    /// Whether it waits on `timer`.
+    pub(crate) fn is_of(&self, timer: DriverRef) -> bool {
+        self.timer() == timer
+    }
+
     #[inline]
     pub(crate) fn set_tick(&mut self, deadline: Tick) {
         let deadline = deadline.min(LAST);

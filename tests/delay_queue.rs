@@ -15,8 +15,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Once};
 use std::task::{Context, Poll, Wake, Waker};
 
-use cogwheel::DelayQueue;
 use cogwheel::delay_queue::{Expired, Key};
+use cogwheel::{DelayQueue, Timer};
 use futures::stream::FusedStream;
 use futures::{Stream, StreamExt};
 use tokio::runtime::{Builder, Runtime};
@@ -627,6 +627,46 @@ fn the_timer_is_that_of_the_task_that_polled_last() {
         assert!(start.elapsed() < ms(100));
     });
     drop(idle);
+}
+
+#[test]
+fn the_timer_is_that_of_the_runtime_that_polled_last_even_if_the_waker_is_the_same() {
+    let mut queue = queue();
+    let idle = paused();
+    idle.block_on(async {
+        queue.insert("item", ms(50));
+        assert_pending!(poll(&mut queue));
+    });
+    // Nobody drives the first runtime any longer, but it is alive.
+    let second = paused();
+    second.block_on(async {
+        assert_pending!(poll(&mut queue));
+        advance(ms(60)).await;
+        assert!(queue.is_woken());
+        assert_eq!(due(&mut queue), "item");
+        queue.insert("left", ms(50));
+        assert_pending!(poll(&mut queue));
+    });
+    drop(second);
+    paused().block_on(async {
+        assert_pending!(poll(&mut queue));
+        advance(ms(120)).await;
+        assert_eq!(due(&mut queue), "left");
+    });
+    drop(idle);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_queue_goes_on_after_the_default_timer_was_closed() {
+    let mut queue = queue();
+    queue.insert("item", ms(50));
+    assert_pending!(poll(&mut queue));
+    Timer::current().close();
+    assert!(queue.is_woken());
+    assert_pending!(poll(&mut queue));
+    advance(ms(50)).await;
+    assert!(queue.is_woken());
+    assert_eq!(due(&mut queue), "item");
 }
 
 #[test]

@@ -19,6 +19,7 @@ use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 
 use crate::clock;
+use crate::driver::registry;
 use crate::driver::wake_list::run_foreign;
 use crate::sleep::{self, Sleep};
 use crate::tick::Tick;
@@ -93,14 +94,16 @@ impl Alarm {
         self.promise = Promise::Nothing;
         let same_task = self.remember(cx.waker());
         let deadline = clock::instant_of(next);
+        let here = registry::current();
         let sleep = match &mut self.sleep {
-            Some(sleep) if same_task => {
+            Some(sleep) if same_task && sleep.is_of(here) => {
                 if sleep.deadline() != deadline {
                     sleep.set_deadline(deadline);
                 }
                 sleep
             }
-            // Another task may live in another runtime: its wait is its own runtime's business.
+            // Another task may live in another runtime: its wait is its own runtime's business. And
+            // so may the same waker: an executor of one thread enters one runtime after the other.
             slot => {
                 // First the old one, whose place may be the last of its timer.
                 *slot = None;
