@@ -147,7 +147,8 @@ impl Sleep {
 
     /// Whether it has completed, or has fired and was not polled since.
     ///
-    /// This does not look at the clock.
+    /// This does not look at the clock. Once its timer has ended, it tells what had fired by then; but
+    /// if it was not polled since, that is forgotten when a later timer in the same place ends, too.
     #[must_use]
     pub fn is_elapsed(&self) -> bool {
         match self.node {

@@ -724,3 +724,28 @@ fn handles_are_send_and_sync() {
     assert::<ManualClock>();
     assert::<Timer>();
 }
+
+#[test]
+fn what_is_left_of_a_closed_clock_does_not_see_the_time_of_another() {
+    let clock = ManualClock::new();
+    let timer = clock.timer();
+    let mut pending = timer.sleep(LONG);
+    assert!(poll(&mut pending, Waker::noop()).is_pending());
+    let ahead = ManualClock::new();
+    ahead.advance(LONG);
+    let of_ahead = ahead.timer();
+    drop((clock, ahead));
+
+    // They may be made of what the others have left behind.
+    let others: Vec<ManualClock> = (0..8).map(|_| ManualClock::new()).collect();
+    let later = of_ahead.sleep(ms(1));
+    for other in &others {
+        other.advance(2 * LONG);
+    }
+    assert!(!pending.is_elapsed());
+    for sleep in [pending, later, of_ahead.sleep(ms(1)), timer.sleep(ms(1))] {
+        let mut sleep = sleep;
+        let polled = catch_unwind(AssertUnwindSafe(|| poll(&mut sleep, Waker::noop())));
+        assert!(polled.is_err(), "{polled:?}");
+    }
+}

@@ -10,10 +10,17 @@ use std::task::{Context, Waker};
 use cogwheel::metrics::TimerMetrics;
 use cogwheel::time::{Duration, Sleep};
 use cogwheel::{ManualClock, Timer};
+use tokio::runtime::{Builder, Runtime};
+use tokio::time::advance;
 
 const HOUR: Duration = Duration::from_secs(3_600);
 
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+fn paused() -> Runtime {
+    let mut builder = Builder::new_current_thread();
+    builder.enable_time().start_paused(true).build().unwrap()
+}
 
 fn armed(timer: &Timer, delay: Duration) -> Sleep {
     let mut sleep = timer.sleep(delay);
@@ -69,7 +76,7 @@ fn the_last_figures_stay_until_the_successor_has_ended_too() {
 #[test]
 fn the_end_of_a_runtime_cancels_what_is_pending() {
     let _turn = ONE_AT_A_TIME.lock().unwrap();
-    let runtime = tokio::runtime::Builder::new_multi_thread()
+    let runtime = Builder::new_multi_thread()
         .worker_threads(2)
         .enable_time()
         .build()
@@ -86,4 +93,26 @@ fn the_end_of_a_runtime_cancels_what_is_pending() {
     let last = timer.metrics();
     assert_eq!(ends(&last), [5, 0, 5, 0]);
     assert!(last.closed);
+}
+
+#[test]
+fn a_sleep_remembers_the_end_of_its_runtime_and_sees_no_time_that_came_later() {
+    let _turn = ONE_AT_A_TIME.lock().unwrap();
+    let runtime = paused();
+    let (fired, pending) = runtime.block_on(async {
+        let timer = Timer::current();
+        let sleeps = (armed(&timer, HOUR), armed(&timer, 2 * HOUR));
+        advance(HOUR).await;
+        sleeps
+    });
+    drop(runtime);
+    let heir = paused();
+    heir.block_on(async {
+        let _sleep = armed(&Timer::current(), HOUR);
+        advance(3 * HOUR).await;
+        assert!(fired.is_elapsed());
+        assert!(!pending.is_elapsed(), "the end has woken it, not its time");
+    });
+    drop(heir);
+    assert!(!fired.is_elapsed(), "nobody knows any more");
 }

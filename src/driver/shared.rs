@@ -122,13 +122,15 @@ impl Shared {
     #[inline]
     pub fn elapsed(&self) -> Tick {
         // ORDERING: whoever has seen FIRED (Acquire) sees the `elapsed` stored before it (I3).
-        Tick::new(self.elapsed.load(Ordering::Relaxed))
+        // Acquire so that who reads that of a later generation finds its own over.
+        Tick::new(self.elapsed.load(Ordering::Acquire))
     }
 
     /// Publishes the time of a turn. For the turn only, before it fires anything.
     pub fn publish_elapsed(&self, now: Tick) {
-        // ORDERING: the release that sets FIRED publishes it.
-        self.elapsed.store(now.count(), Ordering::Relaxed);
+        // ORDERING: the release that sets FIRED publishes it. Release for those that ask whether
+        // their generation is over: it was retired before the next one has a time.
+        self.elapsed.store(now.count(), Ordering::Release);
     }
 
     /// Publishes the time at which the current generation ends. For the turn only, before it
@@ -141,8 +143,8 @@ impl Shared {
             .store(end.count(), Ordering::Release);
     }
 
-    /// What was due by this time had completed when `generation`, which has ended, did. The origin
-    /// if that is not known any more.
+    /// When `generation`, which has ended, did: what fired later did so because of that. The origin if
+    /// that is not known any more.
     pub fn end(&self, generation: u32) -> Tick {
         // ORDERING: Acquire pairs with `publish_end`. Read in this order, so that an end that was
         // written over is noticed.

@@ -217,9 +217,8 @@ pub fn close<P: Park>(
         return None;
     }
     let mut park = seat.park.take();
-    if let Some(end) = park.as_mut().and_then(Park::last_tick) {
-        shared.publish_end(end);
-    }
+    let end = park.as_mut().and_then(Park::last_tick);
+    shared.publish_end(end.unwrap_or(seat.core.elapsed()));
     last(&seat.core);
     let mut wakes = WakeList::new();
     seat.core.close(shared, &mut wakes);

@@ -135,9 +135,12 @@ impl DriverRef {
         }
     }
 
-    /// What was due by this time had completed when this timer was closed.
+    /// What was due by this time completes though this timer was closed: nothing, on a runtime.
     pub(crate) fn end(self) -> Tick {
-        self.driver.shared.end(self.generation)
+        match self.driver.kind {
+            Kind::Runtime => Tick::ZERO,
+            Kind::Thread | Kind::Manual => self.driver.shared.end(self.generation),
+        }
     }
 
     /// Lends the wheel; the caller turns afterwards. `None` if this timer is closed.
@@ -155,13 +158,23 @@ impl DriverRef {
     /// The time of this timer's runtime.
     #[inline]
     pub(crate) fn now(self) -> Tick {
-        self.driver.now()
+        self.of_own_clock(self.driver.now())
     }
 
     /// The time that a delay which begins now is counted from.
     #[inline]
     pub(crate) fn start(self) -> Tick {
-        self.driver.start()
+        self.of_own_clock(self.driver.start())
+    }
+
+    /// The `now` that its driver gave; where a clock that is moved by hand stood when it was closed,
+    /// as the driver may be another clock's since.
+    #[inline]
+    fn of_own_clock(self, now: Tick) -> Tick {
+        match self.driver.kind {
+            Kind::Manual if self.is_closed() => self.end(),
+            _ => now,
+        }
     }
 
     /// Whether this is the clock of a runtime that may pause and advance it.
@@ -170,10 +183,17 @@ impl DriverRef {
         self.driver.clock.load(Ordering::Relaxed) != clock::SYSTEM
     }
 
-    /// The time of the latest turn: nothing with a later deadline has fired.
+    /// The time of the latest turn of this generation: nothing with a later deadline has fired, but
+    /// by the end of it.
     #[inline]
     pub(crate) fn elapsed(self) -> Tick {
-        self.driver.shared.elapsed()
+        let elapsed = self.driver.shared.elapsed();
+        // Asked afterwards: what was read may be a later generation's, on another clock.
+        if self.is_closed() {
+            self.driver.shared.end(self.generation)
+        } else {
+            elapsed
+        }
     }
 
     /// The deadline that the driver sleeps until.
