@@ -78,7 +78,8 @@ pub use self::outcome::Outcome;
 ///
 /// # When the runtime ends
 ///
-/// Whatever waits or runs then is dropped, and its outcome is [`Closed`](Outcome::Closed).
+/// Whatever waits or runs then is dropped, and its outcome is [`Closed`](Outcome::Closed). On a timer
+/// without a runtime of its own, work that waits finds out when it is due, and is dropped then.
 ///
 /// # Panics
 ///

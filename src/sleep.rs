@@ -159,7 +159,8 @@ impl Sleep {
 
     /// Moves the deadline, whether it has completed or not.
     ///
-    /// The task that polled it last is woken at the new deadline; at once, if that has passed.
+    /// If it is pending, the task that polled it last is woken at the new deadline; at once, if that
+    /// has passed. One that has woken its task already, or has completed, must be polled again.
     /// This is Tokio's signature; [`set_deadline`](Self::set_deadline) does the same without the
     /// pin.
     pub fn reset(self: Pin<&mut Self>, deadline: Instant) {
@@ -168,7 +169,8 @@ impl Sleep {
 
     /// Moves the deadline, whether it has completed or not.
     ///
-    /// The task that polled it last is woken at the new deadline; at once, if that has passed.
+    /// If it is pending, the task that polled it last is woken at the new deadline; at once, if that
+    /// has passed. One that has woken its task already, or has completed, must be polled again.
     ///
     /// # Cost
     ///

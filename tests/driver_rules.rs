@@ -710,3 +710,21 @@ async fn rule_10_a_fired_timer_that_was_not_polled_can_be_moved() {
     assert_eq!(wakes.count(), 2);
     assert!(poll(&mut fired, &waker).is_ready());
 }
+
+#[tokio::test(start_paused = true)]
+async fn rule_10_a_timer_that_has_woken_its_task_and_is_moved_wakes_it_after_another_poll_only() {
+    let (wakes, waker) = Wakes::new();
+    for complete in [false, true] {
+        let before = wakes.count();
+        let mut fired = sleep(ms(5));
+        assert!(poll(&mut fired, &waker).is_pending());
+        advance(ms(5)).await;
+        if complete {
+            assert!(poll(&mut fired, &waker).is_ready());
+        }
+        fired.set_deadline(Instant::now() + ms(5));
+        advance(ms(5)).await;
+        assert_eq!(wakes.count(), before + 1);
+        assert!(poll(&mut fired, &waker).is_ready());
+    }
+}

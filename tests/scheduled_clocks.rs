@@ -51,3 +51,17 @@ async fn a_thread_of_its_own_starts_work_on_the_runtime_it_was_scheduled_in() {
     });
     assert_eq!(work.await.fired(), Some(here));
 }
+
+#[test]
+fn work_whose_runtime_has_ended_finds_out_when_it_is_due() {
+    let clock = ManualClock::new();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let context = runtime.enter();
+    let work = clock.timer().schedule(HOUR, async { 7 });
+    drop(context);
+    drop(runtime);
+    assert!(!work.is_finished());
+    clock.advance(HOUR);
+    assert!(work.is_finished());
+    assert!(futures::executor::block_on(work).is_closed());
+}
