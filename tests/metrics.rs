@@ -4,7 +4,7 @@
 
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Barrier, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 
@@ -220,6 +220,60 @@ fn the_levels_show_where_the_timers_lie() {
     assert!(metrics.nodes >= 7);
     assert!(metrics.bytes > metrics.nodes * 48);
     assert_eq!(metrics.fired, 7);
+}
+
+/// The two share a bucket of the second level: the first one's time comes, and the other is placed
+/// on the first level.
+#[test]
+fn what_a_turn_places_lower_is_a_cascade() {
+    let clock = ManualClock::new();
+    let timer = clock.timer();
+    let bucket = Duration::from_nanos(1 << 26);
+    let probe = armed(&timer, 2 * bucket);
+    clock.advance(2 * bucket);
+    drop(probe);
+    let _first = armed(&timer, 50 * bucket);
+    let _others: Vec<Sleep> = (1..=5)
+        .map(|n| armed(&timer, 50 * bucket + n * MILLI))
+        .collect();
+    let before = timer.metrics();
+    let coarse = before.levels.iter().map(|level| level.entries);
+    assert_eq!((before.cascades, before.fired), (0, 1));
+    assert_eq!(coarse.sum::<u64>() + before.queued, 6);
+    clock.advance(50 * bucket);
+    let after = timer.metrics();
+    assert_eq!(after.fired, 2);
+    assert_eq!(after.levels[0].entries, 5, "{after}");
+    assert_eq!(after.cascades, 5);
+}
+
+/// What the counts of threads take is part of what a timer holds.
+#[test]
+fn each_thread_that_uses_a_timer_at_the_same_time_takes_memory_for_its_counts() {
+    const THREADS: usize = 4;
+    let clock = ManualClock::new();
+    let timer = clock.timer();
+    let sleeps: Vec<Sleep> = (0..THREADS).map(|_| armed(&timer, HOUR)).collect();
+    let before = timer.metrics();
+    let counted = Barrier::new(THREADS + 1);
+    let looked_at = Barrier::new(THREADS + 1);
+    thread::scope(|scope| {
+        for mut sleep in sleeps {
+            scope.spawn(|| {
+                // Takes a count and no node.
+                sleep.set_deadline(sleep.deadline() + HOUR);
+                counted.wait();
+                looked_at.wait();
+                drop(sleep);
+            });
+        }
+        counted.wait();
+        let during = timer.metrics();
+        looked_at.wait();
+        assert_eq!(during.resets, THREADS as u64);
+        assert_eq!(during.nodes, before.nodes);
+        assert!(during.bytes >= before.bytes + 32 * THREADS as u64);
+    });
 }
 
 #[test]
