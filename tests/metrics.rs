@@ -222,29 +222,55 @@ fn the_levels_show_where_the_timers_lie() {
     assert_eq!(metrics.fired, 7);
 }
 
-/// The two share a bucket of the second level: the first one's time comes, and the other is placed
-/// on the first level.
+/// What one bucket of the second level covers.
+const COARSE: Duration = Duration::from_nanos(1 << 26);
+
+/// A clock that stands where such a bucket begins.
+fn clock_at_a_coarse_bucket() -> ManualClock {
+    // A grid of that size has its points there.
+    let grid = Timer::builder().coalesce(COARSE).build_manual();
+    let _probe = armed(&grid.timer(), MILLI);
+    Timer::builder().build_manual_at(grid.next_deadline().unwrap())
+}
+
+/// They share a bucket of the second level: the time of one comes, and the others are placed on the
+/// first level.
 #[test]
 fn what_a_turn_places_lower_is_a_cascade() {
-    let clock = ManualClock::new();
+    let clock = clock_at_a_coarse_bucket();
     let timer = clock.timer();
-    let bucket = Duration::from_nanos(1 << 26);
-    let probe = armed(&timer, 2 * bucket);
-    clock.advance(2 * bucket);
-    drop(probe);
-    let _first = armed(&timer, 50 * bucket);
-    let _others: Vec<Sleep> = (1..=5)
-        .map(|n| armed(&timer, 50 * bucket + n * MILLI))
+    let _sleeps: Vec<Sleep> = (0..6)
+        .map(|n| armed(&timer, 50 * COARSE + n * MILLI))
         .collect();
+    clock.advance(MILLI);
     let before = timer.metrics();
-    let coarse = before.levels.iter().map(|level| level.entries);
-    assert_eq!((before.cascades, before.fired), (0, 1));
-    assert_eq!(coarse.sum::<u64>() + before.queued, 6);
-    clock.advance(50 * bucket);
+    assert_eq!((before.cascades, before.levels[1].entries), (0, 6));
+    clock.advance(50 * COARSE - MILLI);
     let after = timer.metrics();
-    assert_eq!(after.fired, 2);
-    assert_eq!(after.levels[0].entries, 5, "{after}");
+    assert_eq!((after.fired, after.levels[0].entries), (1, 5));
     assert_eq!(after.cascades, 5);
+}
+
+/// Many that share one are placed lower in portions, before its time comes.
+#[test]
+fn what_a_turn_places_lower_ahead_of_time_is_a_cascade_as_well() {
+    let clock = clock_at_a_coarse_bucket();
+    let timer = clock.timer();
+    let _sleeps: Vec<Sleep> = (0..600)
+        .map(|_| armed(&timer, 51 * COARSE - MILLI))
+        .collect();
+    clock.advance(49 * COARSE);
+    assert_eq!(
+        (timer.metrics().cascades, timer.metrics().levels[1].entries),
+        (0, 600)
+    );
+    for _ in 0..60 {
+        clock.advance(MILLI);
+    }
+    let metrics = timer.metrics();
+    assert_eq!(metrics.levels[1].entries, 600 - metrics.cascades);
+    assert_eq!(metrics.levels[0].entries, metrics.cascades);
+    assert!(metrics.cascades > 100, "{metrics}");
 }
 
 /// What the counts of threads take is part of what a timer holds.

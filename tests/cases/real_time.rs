@@ -40,19 +40,17 @@ on_both! {
 async fn hog_workers(time: Duration) {
     let workers = Handle::current().metrics().num_workers();
     let begin = Arc::new(Barrier::new(workers));
-    let hog = move |begin: &Barrier| {
-        begin.wait();
-        std::thread::sleep(time);
-    };
-    let others: Vec<_> = (1..workers)
+    let hogs: Vec<_> = (0..workers)
         .map(|_| {
             let begin = begin.clone();
-            tokio::spawn(async move { hog(&begin) })
+            tokio::spawn(async move {
+                begin.wait();
+                std::thread::sleep(time);
+            })
         })
         .collect();
-    hog(&begin);
-    for other in others {
-        other.await.unwrap();
+    for hog in hogs {
+        hog.await.unwrap();
     }
 }
 
