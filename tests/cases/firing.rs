@@ -38,8 +38,12 @@ fn case_003_what_an_overdue_waker_arms_for_the_same_slot_keeps_its_own_deadline(
                 let (mut second, armed_at) = made.lock().unwrap().take().unwrap();
                 assert_eq!(timer.metrics().lateness.max(), slot * 53, "it was overdue");
                 assert_eq!(second.deadline(), armed_at + slot * ahead);
+                // Turns the wheel a moment before.
+                let mut before = armed(&timer, slot * ahead - ms(3));
                 advance(slot * ahead - NS).await;
                 tokio::task::yield_now().await;
+                assert!(before.is_elapsed());
+                assert!(is_ready(&mut before));
                 assert_eq!(wakes.count(), 0, "slots of {slot:?}, {ahead} ahead");
                 assert!(!second.is_elapsed());
                 advance(ms(1)).await; // of which Tokio's alarms are multiples
