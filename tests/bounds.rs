@@ -19,7 +19,10 @@ use cogwheel::time::error::Elapsed;
 use cogwheel::time::{
     Duration, Instant, Interval, LazyTimeout, MissedTickBehavior, Sleep, Timeout, sleep,
 };
-use cogwheel::{DelayQueue, Tick, Timer, Wheel, delay_queue, timer, wheel};
+use cogwheel::{
+    Backoff, Deadline, DelayQueue, ManualClock, Scheduled, Tick, Timer, Wheel, backoff,
+    delay_queue, metrics, scheduled, timer, wheel,
+};
 use futures::future::FusedFuture;
 use pin_project_lite::pin_project;
 
@@ -96,6 +99,62 @@ record! {
     delay_queue::Expired<u8>: [SEND SYNC UNPIN] not [];
     delay_queue::Expired<NotSync>: [SEND UNPIN] not [SYNC];
     delay_queue::Expired<NotSend>: [UNPIN] not [SEND SYNC];
+
+    delay_queue::Sender<u8>: [SEND SYNC UNPIN] not [];
+    delay_queue::Sender<NotSync>: [SEND SYNC UNPIN] not [];
+    delay_queue::Sender<NotSend>: [UNPIN] not [SEND SYNC];
+    delay_queue::Sender<Pinned>: [SEND SYNC UNPIN] not [];
+    delay_queue::Receiver<u8>: [SEND SYNC UNPIN] not [];
+    delay_queue::Receiver<NotSync>: [SEND SYNC UNPIN] not [];
+    delay_queue::Receiver<NotSend>: [UNPIN] not [SEND SYNC];
+    delay_queue::Receiver<Pinned>: [SEND SYNC UNPIN] not [];
+    delay_queue::Drain<'static, u8>: [SEND SYNC UNPIN] not [];
+    delay_queue::Drain<'static, NotSend>: [] not [SEND SYNC];
+    delay_queue::TryInsertError<u8>: [SEND SYNC UNPIN] not [];
+    delay_queue::TryInsertError<NotSend>: [UNPIN] not [SEND SYNC];
+
+    Scheduled<u8>: [SEND SYNC UNPIN] not [];
+    Scheduled<NotSync>: [SEND SYNC UNPIN] not [];
+    Scheduled<Pinned>: [SEND SYNC UNPIN] not [];
+    scheduled::Outcome<u8>: [SEND UNPIN] not [];
+
+    ManualClock: [SEND SYNC UNPIN] not [];
+    Deadline: [SEND SYNC UNPIN] not [];
+    Backoff: [SEND SYNC UNPIN] not [];
+    backoff::GaveUp<u8>: [SEND SYNC UNPIN] not [];
+    backoff::GaveUp<NotSend>: [UNPIN] not [SEND SYNC];
+    metrics::TimerMetrics: [SEND SYNC UNPIN] not [];
+    metrics::Histogram: [SEND SYNC UNPIN] not [];
+    wheel::Geometry: [SEND SYNC UNPIN] not [];
+    wheel::Expired<u8>: [SEND SYNC UNPIN] not [];
+}
+
+/// The streams are what their sources are.
+#[cfg(feature = "stream")]
+mod streams {
+    use super::{Is, NotSend, NotSync, Otherwise as _};
+    use cogwheel::stream::{
+        ChunksTimeout, Debounce, IntervalStream, Throttle, Timeout, TimeoutRepeating, WithTimer,
+    };
+    use futures::stream::Pending;
+
+    record! {
+        IntervalStream: [SEND SYNC UNPIN] not [];
+        Timeout<Pending<u8>>: [SEND SYNC UNPIN] not [];
+        Timeout<Pending<NotSend>>: [UNPIN] not [SEND SYNC];
+        TimeoutRepeating<Pending<u8>>: [SEND SYNC UNPIN] not [];
+        TimeoutRepeating<Pending<NotSend>>: [UNPIN] not [SEND SYNC];
+        Throttle<Pending<u8>>: [SEND SYNC UNPIN] not [];
+        Throttle<Pending<NotSend>>: [UNPIN] not [SEND SYNC];
+        Debounce<Pending<u8>>: [SEND SYNC UNPIN] not [];
+        Debounce<Pending<NotSync>>: [SEND UNPIN] not [SYNC];
+        Debounce<Pending<NotSend>>: [UNPIN] not [SEND SYNC];
+        ChunksTimeout<Pending<u8>>: [SEND SYNC UNPIN] not [];
+        ChunksTimeout<Pending<NotSync>>: [SEND UNPIN] not [SYNC];
+        ChunksTimeout<Pending<NotSend>>: [UNPIN] not [SEND SYNC];
+        WithTimer<Pending<u8>>: [SEND SYNC UNPIN] not [];
+        WithTimer<Pending<NotSend>>: [UNPIN] not [SEND SYNC];
+    }
 }
 
 /// Nothing that owns its content borrows from anywhere: this fails to compile, as the record does.
@@ -108,6 +167,12 @@ fn case_093_what_owns_its_content_lives_as_long_as_it_likes() {
     lives_as_long_as_it_likes::<LazyTimeout<Ready<u8>>>();
     lives_as_long_as_it_likes::<Timer>();
     lives_as_long_as_it_likes::<DelayQueue<u8>>();
+    lives_as_long_as_it_likes::<delay_queue::Sender<u8>>();
+    lives_as_long_as_it_likes::<delay_queue::Receiver<u8>>();
+    lives_as_long_as_it_likes::<Scheduled<u8>>();
+    lives_as_long_as_it_likes::<ManualClock>();
+    lives_as_long_as_it_likes::<Deadline>();
+    lives_as_long_as_it_likes::<Backoff>();
 }
 
 /// `Sleep` and `&mut Sleep` may be polled on after their end, and say so.

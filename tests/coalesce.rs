@@ -83,6 +83,29 @@ fn timers_of_one_period_share_a_wake_up_also_across_timers() {
     assert_eq!(stop(&other), Some(end + GRID));
 }
 
+/// Wheel case 51.
+#[test]
+fn sixty_timers_a_millisecond_apart_wake_no_more_often_than_the_grid_has_points() {
+    let grid = ms(3);
+    let clock = Timer::builder().coalesce(grid).build_manual();
+    let probe = armed(&clock.timer(), NS);
+    clock.advance_to(clock.next_deadline().unwrap());
+    drop(probe);
+    let begun = clock.now();
+    let mut sleeps: Vec<_> = (1..=60).map(|n| armed(&clock.timer(), ms(n))).collect();
+    for stops in 1..=20 {
+        let moved = clock.advance_to_next().unwrap();
+        assert_eq!((moved.fired, moved.now), (3, begun + grid * stops));
+        for sleep in sleeps.drain(..3) {
+            let deadline = sleep.deadline();
+            assert!(moved.now >= deadline && moved.now < deadline + grid);
+            assert!(sleep.is_elapsed());
+        }
+        assert!(sleeps.iter().all(|sleep| !sleep.is_elapsed()));
+    }
+    assert_eq!(stop(&clock), None);
+}
+
 #[test]
 fn the_deadline_stays_what_was_asked_for_and_a_poll_after_it_is_complete() {
     let clock = clock_at(ms(3));

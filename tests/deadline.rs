@@ -141,6 +141,11 @@ fn deadlines_of_two_clocks_are_compared_by_what_remains() {
     moving.block_on(advance(ms(40)));
     assert_eq!(long.earlier_of(short), long);
     assert_eq!(short.earlier_of(long), long);
+    // With as much time left on either clock, it is the one that is asked.
+    let same = timer_of(&moving).deadline(ms(50));
+    assert_ne!(same, short);
+    assert_eq!(same.earlier_of(short), same);
+    assert_eq!(short.earlier_of(same), short);
 }
 
 #[test]

@@ -11,11 +11,12 @@
 mod drive;
 
 use std::collections::HashSet;
+use std::sync::{Arc, Barrier};
 use std::thread;
 
 use cogwheel::DelayQueue;
 use cogwheel::delay_queue::{Drain, Expired, Key, Receiver, Sender, TryInsertError, channel};
-use drive::{LONG, ms, one_thread, paused, watched};
+use drive::{LONG, ms, one_thread, paused, timer_of, two_workers, watched};
 use futures::StreamExt;
 
 #[test]
@@ -90,6 +91,56 @@ fn case_061_queues_that_left_their_runtime_are_dropped_on_any_thread() {
     thread::spawn(move || drop((queue, channel)))
         .join()
         .unwrap();
+}
+
+#[test]
+fn case_063_every_call_on_a_channel_whose_runtime_is_ending_returns_and_loses_no_item() {
+    for make in [paused, one_thread, two_workers] {
+        watched(move || {
+            let runtime = make();
+            let timer = timer_of(&runtime);
+            let (sender, mut receiver) = channel();
+            sender.insert(usize::MAX, LONG);
+            runtime.block_on(async { assert!(futures::poll!(receiver.next()).is_pending()) });
+            let go = Arc::new(Barrier::new(9));
+            let threads: Vec<_> = (0..8)
+                .map(|seed| {
+                    let (sender, timer, go) = (sender.clone(), timer.clone(), go.clone());
+                    thread::spawn(move || {
+                        go.wait();
+                        for n in 0..500 {
+                            let key = sender.insert(500 * seed + n, LONG);
+                            assert!(sender.reset(&key, 2 * LONG));
+                            // The earliest of all, which concerns whoever waits.
+                            assert!(sender.reset(&key, LONG - ms(n as u64)));
+                            if n % 2 == 0 {
+                                assert!(sender.remove(&key).is_some());
+                                assert!(sender.remove(&key).is_none());
+                            }
+                            if n == 250 {
+                                timer.close();
+                            }
+                        }
+                    })
+                })
+                .collect();
+            go.wait();
+            drop(runtime);
+            for thread in threads {
+                thread.join().unwrap();
+            }
+            assert!(timer.is_closed());
+            timer.close();
+            drop(sender);
+            // What is left can be had in another runtime.
+            let rest: Vec<usize> =
+                paused().block_on(async { receiver.map(Expired::into_inner).collect().await });
+            let distinct: HashSet<_> = rest.iter().copied().collect();
+            let odd = (0..8 * 500).filter(|n| n % 2 == 1);
+            assert_eq!(rest.len(), distinct.len());
+            assert_eq!(distinct, odd.chain([usize::MAX]).collect());
+        });
+    }
 }
 
 #[test]

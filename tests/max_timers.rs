@@ -71,6 +71,7 @@ fn arm(sleep: &mut Sleep) {
 type Refusal = fn(&Timer, Instant) -> Option<TimerError>;
 type Call = fn(&Timer);
 
+/// Wheel cases 24, 25.
 #[test]
 fn every_kind_of_timer_makes_as_many_as_its_bound_and_again_when_they_are_dropped() {
     for (timer, _driver) in timers(3) {
@@ -306,6 +307,7 @@ fn no_more_than_the_bound_are_ever_pending() {
 
 // === scheduled work ===
 
+/// Wheel cases 25, 26.
 #[test]
 fn work_counts_until_it_starts_or_is_cancelled_with_or_without_a_handle() {
     watched(|| {

@@ -4,7 +4,7 @@
 
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Barrier, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 
@@ -220,6 +220,86 @@ fn the_levels_show_where_the_timers_lie() {
     assert!(metrics.nodes >= 7);
     assert!(metrics.bytes > metrics.nodes * 48);
     assert_eq!(metrics.fired, 7);
+}
+
+/// What one bucket of the second level covers.
+const COARSE: Duration = Duration::from_nanos(1 << 26);
+
+/// A clock that stands where such a bucket begins.
+fn clock_at_a_coarse_bucket() -> ManualClock {
+    // A grid of that size has its points there.
+    let grid = Timer::builder().coalesce(COARSE).build_manual();
+    let _probe = armed(&grid.timer(), MILLI);
+    Timer::builder().build_manual_at(grid.next_deadline().unwrap())
+}
+
+/// They share a bucket of the second level: the time of one comes, and the others are placed on the
+/// first level.
+#[test]
+fn what_a_turn_places_lower_is_a_cascade() {
+    let clock = clock_at_a_coarse_bucket();
+    let timer = clock.timer();
+    let _sleeps: Vec<Sleep> = (0..6)
+        .map(|n| armed(&timer, 50 * COARSE + n * MILLI))
+        .collect();
+    clock.advance(MILLI);
+    let before = timer.metrics();
+    assert_eq!((before.cascades, before.levels[1].entries), (0, 6));
+    clock.advance(50 * COARSE - MILLI);
+    let after = timer.metrics();
+    assert_eq!((after.fired, after.levels[0].entries), (1, 5));
+    assert_eq!(after.cascades, 5);
+}
+
+/// Many that share one are placed lower in portions, before its time comes.
+#[test]
+fn what_a_turn_places_lower_ahead_of_time_is_a_cascade_as_well() {
+    let clock = clock_at_a_coarse_bucket();
+    let timer = clock.timer();
+    let _sleeps: Vec<Sleep> = (0..600)
+        .map(|_| armed(&timer, 51 * COARSE - MILLI))
+        .collect();
+    clock.advance(49 * COARSE);
+    assert_eq!(
+        (timer.metrics().cascades, timer.metrics().levels[1].entries),
+        (0, 600)
+    );
+    for _ in 0..60 {
+        clock.advance(MILLI);
+    }
+    let metrics = timer.metrics();
+    assert_eq!(metrics.levels[1].entries, 600 - metrics.cascades);
+    assert_eq!(metrics.levels[0].entries, metrics.cascades);
+    assert!(metrics.cascades > 100, "{metrics}");
+}
+
+/// What the counts of threads take is part of what a timer holds.
+#[test]
+fn each_thread_that_uses_a_timer_at_the_same_time_takes_memory_for_its_counts() {
+    const THREADS: usize = 4;
+    let clock = ManualClock::new();
+    let timer = clock.timer();
+    let sleeps: Vec<Sleep> = (0..THREADS).map(|_| armed(&timer, HOUR)).collect();
+    let before = timer.metrics();
+    let counted = Barrier::new(THREADS + 1);
+    let looked_at = Barrier::new(THREADS + 1);
+    thread::scope(|scope| {
+        for mut sleep in sleeps {
+            scope.spawn(|| {
+                // Takes a count and no node.
+                sleep.set_deadline(sleep.deadline() + HOUR);
+                counted.wait();
+                looked_at.wait();
+                drop(sleep);
+            });
+        }
+        counted.wait();
+        let during = timer.metrics();
+        looked_at.wait();
+        assert_eq!(during.resets, THREADS as u64);
+        assert_eq!(during.nodes, before.nodes);
+        assert!(during.bytes >= before.bytes + 32 * THREADS as u64);
+    });
 }
 
 #[test]

@@ -41,27 +41,49 @@ fn ends(metrics: &TimerMetrics) -> [u64; 4] {
     [created, fired, cancelled, live]
 }
 
+/// All that is counted, but for how often a thing was ever there.
+fn counts(metrics: &TimerMetrics) -> impl PartialEq + std::fmt::Debug + use<> {
+    let TimerMetrics {
+        resets,
+        queued,
+        turns,
+        wake_ups,
+        cascades,
+        ref lateness,
+        ..
+    } = *metrics;
+    let rest = [resets, queued, turns, wake_ups, cascades];
+    (ends(metrics), rest, lateness.clone())
+}
+
 #[test]
 fn the_last_figures_stay_until_the_successor_has_ended_too() {
     let _turn = ONE_AT_A_TIME.lock().unwrap();
     let first = ManualClock::new();
     let timer = first.timer();
+    let fresh = timer.metrics();
     let mut sleeps: Vec<Sleep> = (1..=3).map(|n| armed(&timer, n * HOUR)).collect();
     first.advance(HOUR);
     drop(sleeps.pop());
-    assert_eq!(ends(&timer.metrics()), [3, 1, 1, 1]);
+    let mut pending = sleeps.pop().unwrap();
+    pending.set_deadline(pending.deadline() + HOUR);
+    drop(armed(&timer, 100 * HOUR));
+    let _queued: Vec<Sleep> = (9..12).map(|n| armed(&timer, n * HOUR)).collect();
+    let before = timer.metrics();
+    assert_eq!(ends(&before), [7, 1, 2, 4]);
+    assert!(before.queued > 0 && before.resets > 0 && before.turns > fresh.turns);
     first.close();
     let last = timer.metrics();
     // What was pending has been cancelled by that, and has not come due.
-    assert_eq!(ends(&last), [3, 1, 2, 0]);
+    assert_eq!(ends(&last), [7, 1, 6, 0]);
     assert!(last.closed && last.levels.is_empty());
     assert_eq!((last.queued, last.lateness.count()), (0, 1));
 
     let second = ManualClock::new();
     let heir = second.timer();
     // It counts from zero, whatever its place in memory has seen.
-    assert_eq!(ends(&heir.metrics()), [0; 4]);
-    drop(sleeps);
+    assert_eq!(counts(&heir.metrics()), counts(&fresh));
+    drop((sleeps, pending));
     let _sleep = armed(&heir, HOUR);
     assert_eq!(ends(&heir.metrics()), [1, 0, 0, 1]);
     assert_eq!(timer.metrics(), last);
@@ -71,6 +93,26 @@ fn the_last_figures_stay_until_the_successor_has_ended_too() {
     let forgotten = timer.metrics();
     assert_eq!(ends(&forgotten), [0; 4]);
     assert!(forgotten.closed);
+}
+
+#[test]
+fn the_wake_ups_of_one_runtime_are_not_those_of_the_next() {
+    let _turn = ONE_AT_A_TIME.lock().unwrap();
+    for _ in 0..3 {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .start_paused(true)
+            .build()
+            .unwrap();
+        runtime.block_on(async {
+            let timer = Timer::current();
+            assert_eq!(timer.metrics().wake_ups, 0);
+            for n in 1..=3 {
+                timer.sleep(HOUR).await;
+                assert_eq!(timer.metrics().wake_ups, n);
+            }
+        });
+    }
 }
 
 #[test]

@@ -12,7 +12,7 @@
 
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Barrier, Mutex};
+use std::sync::{Arc, Barrier, Mutex, OnceLock};
 use std::thread;
 
 use cogwheel::error::TimerError;
@@ -153,27 +153,106 @@ fn case_056_work_that_cancels_itself_keeps_its_captures_to_its_end() {
     });
 }
 
+/// In the poll of the work itself: its future must outlive the call, and the call must not wait.
+#[test]
+fn case_056_work_that_cancels_itself_while_it_is_polled_lives_until_it_returns() {
+    /// Asks the handle and arms a timer when it is dropped, and so must be dropped under no lock.
+    struct Guard(Timer, Arc<OnceLock<Scheduled<u8>>>, Runs);
+    impl Drop for Guard {
+        fn drop(&mut self) {
+            if let Some(own) = self.1.get() {
+                assert!(!own.cancel() && !own.reschedule(Instant::now()));
+            }
+            assert!(self.0.schedule(LONG, async {}).cancel());
+            self.2.0.fetch_add(1, Ordering::AcqRel);
+        }
+    }
+    for make in KINDS {
+        watched(move || {
+            let runtime = make();
+            let timer = timer_of(&runtime);
+            let drops = Runs::default();
+            let own: Arc<OnceLock<Scheduled<u8>>> = Arc::default();
+            let guard = Guard(timer.clone(), own.clone(), drops.clone());
+            let handle = own.clone();
+            let work = timer.schedule(ms(1), async move {
+                while handle.get().is_none() {
+                    yield_now().await;
+                }
+                let own = handle.get().unwrap();
+                assert!(!own.cancel(), "it has started");
+                assert!(!own.cancel() && !own.reschedule(Instant::now() + LONG));
+                yield_now().await;
+                assert_eq!(guard.2.count(), 0, "the guard can be used");
+                7
+            });
+            assert!(own.set(work).is_ok());
+            let ended = || own.get().is_some_and(Scheduled::is_finished);
+            runtime.block_on(async {
+                while !ended() {
+                    sleep(ms(1)).await;
+                }
+            });
+            assert_eq!(drops.count(), 1);
+            // Nobody holds the handle but the lock: the guard is gone with the future.
+            let work = Arc::into_inner(own).unwrap().into_inner().unwrap();
+            assert_eq!(wait(work).fired(), Some(7));
+            assert_eq!(drops.count(), 1);
+        });
+    }
+}
+
 #[test]
 fn case_075_ten_callbacks_that_block_delay_no_sleep() {
-    watched(|| {
-        let runtime = two_workers();
-        let late = runtime.block_on(async {
-            let timer = Timer::current();
-            let start = Instant::now();
-            let block = || async {
-                let blocking = spawn_blocking(|| thread::sleep(ms(1_000)));
-                blocking.await.unwrap();
-            };
-            let works = [(); 10].map(|()| timer.schedule(ms(5), block()));
-            sleep(ms(100)).await;
-            let late = start.elapsed();
-            for work in works {
-                assert!(work.await.is_fired());
-            }
-            late
+    for make in [one_thread, two_workers] {
+        watched(move || {
+            let late = make().block_on(async {
+                let timer = Timer::current();
+                let start = Instant::now();
+                let block = || async {
+                    let blocking = spawn_blocking(|| thread::sleep(ms(1_000)));
+                    blocking.await.unwrap();
+                };
+                let works = [(); 10].map(|()| timer.schedule(ms(5), block()));
+                sleep(ms(100)).await;
+                let late = start.elapsed();
+                for work in works {
+                    assert!(work.await.is_fired());
+                }
+                late
+            });
+            assert!(late >= ms(100) && late < ms(900), "{late:?}");
         });
-        assert!(late >= ms(100) && late < ms(900), "{late:?}");
-    });
+    }
+}
+
+/// Work that blocks its worker instead runs on the runtime all the same, and so holds up that, and
+/// not a driver with a thread of its own.
+#[test]
+fn case_075_work_that_blocks_every_worker_delays_no_driver_with_a_thread() {
+    for make in [one_thread, two_workers] {
+        watched(move || {
+            let runtime = make();
+            let timer = Timer::builder().dedicated_thread().build().unwrap();
+            let start = Instant::now();
+            let works = {
+                let _context = runtime.enter();
+                [(); 10].map(|()| timer.schedule(ms(5), async { thread::sleep(ms(300)) }))
+            };
+            let sleeping = thread::spawn(move || {
+                wait(timer.sleep(ms(100)));
+                start.elapsed()
+            });
+            runtime.block_on(async {
+                for work in works {
+                    assert!(work.await.is_fired());
+                }
+            });
+            let late = sleeping.join().unwrap();
+            assert!(late >= ms(100) && late < ms(1_000), "{late:?}");
+            assert!(start.elapsed() >= ms(1_500), "the workers were blocked");
+        });
+    }
 }
 
 // === runtimes and their end ===

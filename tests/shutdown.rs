@@ -16,6 +16,7 @@ use std::thread;
 use cogwheel::error::TimerError;
 use cogwheel::time::{Duration, Instant, Sleep, interval, sleep, timeout};
 use cogwheel::{DelayQueue, Timer};
+use futures::StreamExt;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
 use tokio::task::LocalSet;
@@ -104,8 +105,10 @@ fn case_061_what_left_its_runtime_may_be_dropped_on_any_thread_after_its_end() {
         let (first, second, queue, beat) = runtime.block_on(async {
             let mut queue = DelayQueue::new();
             queue.insert("item", LONG);
+            assert!(futures::poll!(queue.next()).is_pending());
             let mut beat = interval(LONG);
             beat.tick().await;
+            assert!(futures::poll!(Box::pin(beat.tick())).is_pending());
             (polled(sleep(LONG)), polled(sleep(LONG)), queue, beat)
         });
         thread::spawn(move || drop(first)).join().unwrap();

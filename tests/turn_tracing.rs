@@ -124,13 +124,67 @@ fn a_turn_tells_what_it_did_after_its_timers_were_woken() {
         clock.advance_to_next();
     });
     // More than one batch, and one event all the same.
+    let seen = seen.lock().unwrap();
     let fired: Vec<_> = heard
         .iter()
-        .filter(|line| line.contains("fired=100"))
+        .zip(&*seen)
+        .filter(|(line, _)| line.contains("fired=100"))
         .collect();
     assert_eq!(fired.len(), 1, "{heard:?}");
-    assert!(fired[0].starts_with("TRACE turn rounds="), "{heard:?}");
-    assert_eq!(seen.lock().unwrap().last(), Some(&100));
+    let (line, woken) = fired[0];
+    assert!(line.starts_with("TRACE turn rounds="), "{heard:?}");
+    assert_eq!(*woken, 100, "told before all were woken");
+}
+
+/// The number that follows `name=`.
+fn field(line: &str, name: &str) -> u64 {
+    let value = line.split(' ').find_map(|field| field.strip_prefix(name));
+    value.unwrap().strip_prefix('=').unwrap().parse().unwrap()
+}
+
+#[test]
+fn what_turns_tell_adds_up_to_what_the_timer_has_counted() {
+    let clock = ManualClock::new();
+    let timer = clock.timer();
+    let heard = listen(Listener::new(Level::TRACE, || {}), || {
+        let _sleeps: Vec<Sleep> = (1..=300).map(|n| armed(&timer, n * n * MILLI)).collect();
+        clock.advance(7 * MILLI);
+        let _more: Vec<Sleep> = (1..=100).map(|_| armed(&timer, MILLI)).collect();
+        clock.advance(HOUR);
+    });
+    let turns: Vec<_> = heard
+        .iter()
+        .filter(|line| line.contains(" turn "))
+        .collect();
+    let sum = |name| turns.iter().map(|line| field(line, name)).sum::<u64>();
+    let metrics = timer.metrics();
+    let counted = [metrics.turns, metrics.fired, metrics.cascades];
+    // The first turn, which opened the clock, was told to nobody.
+    assert_eq!([1 + sum("rounds"), sum("fired"), sum("cascaded")], counted);
+    assert!(metrics.fired == 400 && metrics.cascades > 0, "{metrics}");
+    assert!(
+        metrics.cascades != metrics.fired && metrics.turns != metrics.fired,
+        "{metrics}"
+    );
+}
+
+#[test]
+fn a_runtimes_timer_tells_when_it_is_opened_and_closed_and_of_which_generation() {
+    let heard = listen(Listener::new(Level::DEBUG, || {}), || {
+        let mut builder = tokio::runtime::Builder::new_current_thread();
+        let runtime = builder.enable_time().build().unwrap();
+        for _ in 0..2 {
+            runtime.block_on(async { drop(Timer::current()) });
+        }
+        drop(runtime);
+    });
+    assert_eq!(heard.len(), 2, "{heard:?}");
+    assert!(heard[0].starts_with("DEBUG timer opened generation="));
+    assert!(heard[1].starts_with("DEBUG timer closed generation="));
+    assert_eq!(
+        field(&heard[0], "generation"),
+        field(&heard[1], "generation")
+    );
 }
 
 #[test]
@@ -168,6 +222,10 @@ async fn late_timers_are_told_together_with_the_worst_and_only_if_asked_for() {
         (
             Some(98 * MILLI),
             Some("WARN timers fired late count=2 worst=100ms"),
+        ),
+        (
+            Some(99 * MILLI),
+            Some("WARN timers fired late count=1 worst=100ms"),
         ),
         (Some(100 * MILLI), None),
         (None, None),

@@ -297,20 +297,23 @@ fn a_lone_timer_wakes_once_when_it_is_made_and_once_when_it_is_due() {
 #[test]
 fn case_097_moving_a_far_timer_every_millisecond_wakes_nobody() {
     watched(|| {
-        for make in [one_thread, two_workers] {
+        for (make, alone) in [one_thread, two_workers]
+            .into_iter()
+            .flat_map(|make| [(make as fn() -> Runtime, false), (make, true)])
+        {
             let act = |timer: &Timer| {
-                let mut first = polled(timer.sleep(LONG));
+                let first = (!alone).then(|| polled(timer.sleep(LONG)));
                 let mut moved = polled(timer.sleep(LONG * 2));
                 let start = moved.deadline();
                 for n in 0..200 {
                     moved.set_deadline(start + ms(n % 7)); // later, earlier, the same
                     assert!(poll(&mut moved, Waker::noop()).is_pending());
-                    assert!(poll(&mut first, Waker::noop()).is_pending());
                     thread::sleep(ms(1));
                 }
+                drop(first);
             };
             let parks = parks_while(make(), act, ms(50));
-            assert!(parks <= 2, "{parks}");
+            assert!(parks <= 2, "{parks}, alone: {alone}");
         }
     });
 }

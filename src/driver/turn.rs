@@ -330,6 +330,56 @@ mod tests {
         }
     }
 
+    /// An alarm that leaves notes at the turn lock when it is first set.
+    struct Noting<'a>(&'a core::cell::Cell<u32>, &'a dyn Fn());
+
+    impl Park for Noting<'_> {
+        fn now(&mut self) -> Tick {
+            Tick::ZERO
+        }
+
+        fn arm(&mut self, _: Tick, _: Tick) -> bool {
+            if self.0.get() > 0 {
+                self.0.set(self.0.get() - 1);
+                (self.1)();
+            }
+            false
+        }
+    }
+
+    /// Adds up what it is told.
+    struct Adds(core::cell::Cell<u64>);
+
+    impl Outside for Adds {
+        fn noted(&self) -> bool {
+            false
+        }
+
+        fn tell(&self, report: &Report) {
+            self.0.set(self.0.get() + report.turns);
+        }
+    }
+
+    #[test]
+    fn a_turn_that_goes_round_for_notes_tells_of_every_round() {
+        let shared = Shared::new(1);
+        shared.open(Tick::ZERO);
+        let lock = TurnLock::new(Seat {
+            core: Core::new(Tick::ZERO),
+            park: None,
+        });
+        let notes = core::cell::Cell::new(3);
+        // The turn holds the lock: this fails, and leaves a note.
+        let note = || assert!(lock.try_lock().is_none());
+        let mut seat = lock.try_lock().expect("nobody has it");
+        seat.park = Some(Noting(&notes, &note));
+        seat.pause();
+        let told = Adds(core::cell::Cell::new(0));
+        turn(&shared, &lock, &told);
+        assert_eq!(notes.get(), 0);
+        assert_eq!(told.0.get(), 4);
+    }
+
     #[test]
     fn a_capped_turn_leaves_an_alarm_that_goes_off() {
         let shared = Shared::new(1);

@@ -224,6 +224,22 @@ mod tests {
         }
     }
 
+    #[test]
+    fn the_named_shares_are_what_their_names_say() {
+        let mut histogram = Histogram::new();
+        for _ in 0..50 {
+            histogram.record(1);
+        }
+        for _ in 50..98 {
+            histogram.record(1_000);
+        }
+        histogram.record(1_000_000);
+        histogram.record(1_000_000_000);
+        assert_eq!(histogram.p50(), Duration::from_nanos(1));
+        assert!((1_000_000..=1_250_000).contains(&histogram.p99().as_nanos()));
+        assert_eq!(histogram.max(), Duration::from_secs(1));
+    }
+
     proptest! {
         #[test]
         fn a_quantile_is_at_most_a_quarter_above_the_true_one(
@@ -243,6 +259,8 @@ mod tests {
             prop_assert!(exact <= told && u128::from(told) * 4 <= u128::from(exact) * 5, "{told} for {exact}");
             prop_assert_eq!(histogram.count(), sorted.len() as u64);
             prop_assert_eq!(histogram.max(), Duration::from_nanos(*sorted.last().unwrap()));
+            let sum = sorted.iter().fold(0_u64, |sum, value| sum.wrapping_add(*value));
+            prop_assert_eq!(histogram.sum(), Duration::from_nanos(sum));
         }
     }
 }

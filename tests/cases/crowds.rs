@@ -118,6 +118,11 @@ fn case_081_a_million_dropped_sleeps_release_their_wakers_and_keep_no_memory() {
     drop(waker);
     // The clock has not moved once; the thread keeps one waker for its next timer.
     assert_eq!(clock.pending(), 0);
+    let metrics = timer.metrics();
+    assert_eq!(metrics.cancelled, 1_000_000);
+    // What a few dozen timers at once would take.
+    assert!(metrics.nodes < 10_000, "{metrics}");
+    assert!(metrics.bytes < 2 << 20, "{metrics}");
     assert!(Arc::strong_count(&wakes) <= 2);
     clock.advance(LONG);
     assert_eq!((Arc::strong_count(&wakes), wakes.count()), (1, 0));

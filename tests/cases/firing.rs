@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::task::Waker;
 use std::time::Duration;
 
-use cogwheel::{ManualClock, Tick, Wheel};
+use cogwheel::{ManualClock, Tick, Timer, Wheel};
 use tokio::time::{Instant, advance};
 
 use crate::drive::{Wakes, acting, ms, paused, poll, stops_of};
@@ -14,6 +14,45 @@ use crate::{NS, armed, armed_by, is_ready, secs};
 /// The spans of all levels of a wheel with 64 slots of `base` nanoseconds.
 fn spans(base: u64) -> impl Iterator<Item = u64> {
     (1..).map_while(move |level| base.checked_mul(1_u64.checked_shl(6 * level)?))
+}
+
+/// Here the driver is behind: when it turns, the clock has passed the deadline by most of a ring.
+/// The waker then arms a timer for the slot that is just being emptied, in this round or the next,
+/// and one that is a whole ring ahead.
+#[test]
+fn case_003_what_an_overdue_waker_arms_for_the_same_slot_keeps_its_own_deadline() {
+    for slot in [20, 26, 32].map(|bits| Duration::from_nanos(1 << bits)) {
+        for ahead in [11, 64, 75, 128] {
+            paused().block_on(async {
+                let timer = Timer::current();
+                let (wakes, later) = Wakes::new();
+                let made = Arc::new(Mutex::new(None));
+                let (inner, keep) = (timer.clone(), made.clone());
+                let waker = acting(move || {
+                    let second = armed_by(&inner, slot * ahead, &later);
+                    *keep.lock().unwrap() = Some((second, inner.now()));
+                });
+                let _first = armed_by(&timer, slot, &waker);
+                advance(slot * 54).await;
+                tokio::task::yield_now().await;
+                let (mut second, armed_at) = made.lock().unwrap().take().unwrap();
+                assert_eq!(timer.metrics().lateness.max(), slot * 53, "it was overdue");
+                assert_eq!(second.deadline(), armed_at + slot * ahead);
+                // Turns the wheel a moment before.
+                let mut before = armed(&timer, slot * ahead - ms(3));
+                advance(slot * ahead - NS).await;
+                tokio::task::yield_now().await;
+                assert!(before.is_elapsed());
+                assert!(is_ready(&mut before));
+                assert_eq!(wakes.count(), 0, "slots of {slot:?}, {ahead} ahead");
+                assert!(!second.is_elapsed());
+                advance(ms(1)).await; // of which Tokio's alarms are multiples
+                tokio::task::yield_now().await;
+                assert_eq!(wakes.count(), 1, "slots of {slot:?}, {ahead} ahead");
+                assert!(is_ready(&mut second));
+            });
+        }
+    }
 }
 
 #[test]

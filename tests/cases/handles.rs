@@ -1,15 +1,17 @@
 //! Handles of scheduled work: cancelled, replaced and dropped in great numbers, counted by a clock
 //! that is moved by hand.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use cogwheel::delay_queue::Key;
 use cogwheel::{DelayQueue, ManualClock, Timer};
+use futures::StreamExt;
 
 use crate::drive::ms;
-use crate::{secs, until};
+use crate::{default_clock, secs, until};
 
 /// With debug assertions a tenth of them will do.
 const MANY: usize = if cfg!(debug_assertions) {
@@ -148,6 +150,72 @@ fn case_082_a_dropped_key_leaves_its_item_in_the_queue() {
         let _ = queue.insert(n, secs(600));
     }
     assert_eq!(queue.len(), 1_000);
+}
+
+/// Takes all that is in the queue, each item at its time; how long after now each came.
+async fn drained(clock: &ManualClock, mut queue: DelayQueue<u64>) -> (DelayQueue<u64>, Vec<Came>) {
+    let start = clock.now();
+    let timer = clock.timer();
+    let consumer = tokio::spawn(async move {
+        let mut came = Vec::new();
+        while let Some(item) = queue.next().await {
+            came.push((timer.now() - start, item.key(), item.into_inner()));
+        }
+        (queue, came)
+    });
+    while !consumer.is_finished() {
+        clock.advance_to_next();
+        tokio::task::yield_now().await;
+    }
+    consumer.await.unwrap()
+}
+
+type Came = (Duration, Key, u64);
+
+on_both! {
+    async fn case_083_keys_outlive_compaction_and_none_comes_back() {
+        let clock = default_clock();
+        let mut queue = DelayQueue::new();
+        let mut dead = HashSet::new();
+        for _cycle in 0..5 {
+            let keys: Vec<Key> = (0..10_000).map(|n| queue.insert(n, secs(60))).collect();
+            assert!(keys.iter().all(|key| !dead.contains(key)));
+            let mut kept = Vec::new();
+            for (n, key) in (0..).zip(keys) {
+                if n % 100 == 0 {
+                    kept.push((n, key));
+                } else {
+                    assert_eq!(queue.remove(&key).into_inner(), n);
+                    dead.insert(key);
+                }
+            }
+            queue.compact();
+            assert!((100..1_000).contains(&queue.capacity()), "{}", queue.capacity());
+            for (n, key) in &kept {
+                assert_eq!(queue.get(key), Some(n));
+            }
+            for (_, key) in &kept[..30] {
+                queue.reset(key, secs(30));
+            }
+            for (n, key) in kept.drain(30..60) {
+                assert_eq!(queue.remove(&key).into_inner(), n);
+                dead.insert(key);
+            }
+            let expected = (0..).zip(kept).map(|(place, (n, key))| {
+                (secs(if place < 30 { 30 } else { 60 }), key, n)
+            });
+            let mut expected: Vec<Came> = expected.collect();
+            for n in 0..1_000 {
+                let key = queue.insert(n, secs(90));
+                assert!(!dead.contains(&key));
+                expected.push((secs(90), key, n));
+            }
+            let came;
+            (queue, came) = drained(&clock, queue).await;
+            assert_eq!(came, expected);
+            dead.extend(came.iter().map(|&(_, key, _)| key));
+        }
+    }
 }
 
 #[test]

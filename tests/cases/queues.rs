@@ -9,11 +9,12 @@ use std::time::Duration;
 use cogwheel::ManualClock;
 use cogwheel::delay_queue::{Expired, Key, Receiver, TryInsertError};
 use cogwheel::delay_queue::{channel, channel_bounded};
-use cogwheel::time::{Instant, sleep_until};
+use cogwheel::time::{Instant, interval_at, sleep_until};
 use futures::StreamExt;
 use tokio::task::JoinHandle;
 
 use crate::drive::ms;
+use crate::ticks::{BEHAVIORS, tick};
 use crate::{NS, default_clock, secs, until};
 
 type Item = (&'static str, Instant);
@@ -216,11 +217,23 @@ on_both! {
         let (sender, receiver) = channel();
         sender.insert_at("late", start + ms(20));
         sender.insert_at("early", start + ms(10));
+        let mut beats = BEHAVIORS.map(|behavior| {
+            let mut beat = interval_at(start + ms(10), ms(10));
+            beat.set_missed_tick_behavior(behavior);
+            beat
+        });
         for _ in 0..3 {
             clock.advance(ms(10));
         }
         let came = consumer(&clock, receiver, 2).await.unwrap();
         assert_eq!(names(&came), ["early", "late"]);
+        // And the ticks: those that were missed are made up for, or are not.
+        for (beat, at_once) in beats.iter_mut().zip([3, 1, 1]) {
+            for n in 1..=at_once {
+                assert_eq!(tick(beat).await, Some(start + ms(10) * n));
+            }
+            assert_eq!(tick(beat).await, None);
+        }
     }
 }
 

@@ -2,14 +2,16 @@
 //! that it goes on after a wake that came too soon or panicked.
 
 use std::future::pending;
+use std::sync::{Arc, Barrier, Mutex};
 use std::task::Waker;
 use std::time::Duration;
 
 use cogwheel::Timer;
 use cogwheel::time::{Instant, Sleep, sleep, timeout};
+use tokio::runtime::Handle;
 
 use crate::drive::{PATIENCE, Wakes, acting, ms, poll, wait, watched};
-use crate::{armed, secs};
+use crate::{armed, armed_by, secs, until};
 
 /// What a busy machine may add; a driver that is not woken, or has a heartbeat, adds more.
 const BUSY: Duration = Duration::from_millis(900);
@@ -31,6 +33,80 @@ on_both! {
         assert!(took >= ms(50), "{took:?} is early");
         assert!(took < ms(50) + BUSY, "{took:?}: nobody unparked the driver");
         assert!(!far.is_elapsed());
+    }
+}
+
+/// Keeps every worker of this runtime busy for so long, so that nobody turns the wheel.
+async fn hog_workers(time: Duration) {
+    let workers = Handle::current().metrics().num_workers();
+    let begin = Arc::new(Barrier::new(workers));
+    let hogs: Vec<_> = (0..workers)
+        .map(|_| {
+            let begin = begin.clone();
+            tokio::spawn(async move {
+                begin.wait();
+                std::thread::sleep(time);
+            })
+        })
+        .collect();
+    for hog in hogs {
+        hog.await.unwrap();
+    }
+}
+
+on_both! {
+    async fn case_003_what_a_waker_arms_when_the_driver_is_behind_is_not_early() {
+        let timer = Timer::current();
+        let slot = Duration::from_nanos(1 << 20);
+        for ahead in [11, 64, 75] {
+            let made = Arc::new(Mutex::new(None));
+            let (inner, keep) = (timer.clone(), made.clone());
+            let waker = acting(move || {
+                let (clock, woken) = (inner.clone(), Arc::new(Mutex::new(Vec::new())));
+                let note = woken.clone();
+                let later = acting(move || note.lock().unwrap().push(clock.now()));
+                let mut second = inner.sleep(slot * ahead);
+                let waits = poll(&mut second, &later).is_pending();
+                *keep.lock().unwrap() = Some((second, waits, woken));
+            });
+            let mut first = timer.sleep(slot);
+            if poll(&mut first, &waker).is_ready() {
+                continue; // on a machine this busy nothing is shown
+            }
+            hog_workers(slot * 54).await;
+            until(|| made.lock().unwrap().is_some()).await;
+            let (second, waits, woken) = made.lock().unwrap().take().unwrap();
+            until(|| !waits || !woken.lock().unwrap().is_empty()).await;
+            sleep(slot * 2).await;
+            let woken = woken.lock().unwrap();
+            assert_eq!(woken.len(), usize::from(waits));
+            assert!(woken.iter().all(|&at| at >= second.deadline()), "{ahead} ahead: early");
+        }
+        assert!(timer.metrics().lateness.max() > slot * 20, "the driver was never behind");
+    }
+}
+
+on_both! {
+    /// Just before each deadline an earlier timer wakes the driver. One that cannot wait for less
+    /// than a millisecond would turn again and again until the deadline.
+    async fn case_095_a_driver_that_is_woken_just_before_a_deadline_does_not_spin() {
+        const ROUNDS: u32 = 20;
+        let own = Timer::builder().dedicated_thread().build().unwrap();
+        for timer in [Timer::current(), own] {
+            let before = timer.metrics();
+            for _ in 0..ROUNDS {
+                let (wakes, waker) = Wakes::new();
+                let late = armed_by(&timer, ms(5), &waker);
+                timer.sleep(ms(5) - Duration::from_micros(300)).await;
+                late.await;
+                assert!(wakes.count() <= 1);
+            }
+            let after = timer.metrics();
+            // Each of the two is pushed, which may turn, and comes due; once more, for good measure.
+            let turns = after.turns - before.turns;
+            assert!(turns <= u64::from(5 * ROUNDS), "{turns} turns for {} timers", 2 * ROUNDS);
+            assert!(after.wake_ups - before.wake_ups <= u64::from(2 * ROUNDS));
+        }
     }
 }
 

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use cogwheel::ManualClock;
 use cogwheel::scheduled::Outcome;
 use cogwheel::time::{sleep, timeout};
 use futures::FutureExt;
@@ -199,9 +200,45 @@ on_both! {
 }
 
 on_both! {
+    /// Here the timer ends and the runtime goes on.
+    async fn case_060_what_waits_for_a_timer_that_is_closed_ends_and_lets_go() {
+        let clock = ManualClock::new();
+        let timer = clock.timer();
+        let held = Arc::new(());
+        let sleeping: Vec<_> = (0..1_000)
+            .map(|n| {
+                let (held, waits) = (held.clone(), timer.sleep(secs(3_600) + ms(n)));
+                tokio::spawn(async move {
+                    waits.await;
+                    drop(held);
+                })
+            })
+            .collect();
+        let works: Vec<_> = (0..1_000)
+            .map(|n| {
+                let held = held.clone();
+                timer.schedule(secs(3_600) + ms(n), async move { drop(held) })
+            })
+            .collect();
+        until(|| clock.pending() == 2_000).await;
+        assert_eq!(Arc::strong_count(&held), 2_001);
+        drop(clock);
+        for task in sleeping {
+            assert!(task.await.unwrap_err().is_panic());
+        }
+        for work in works {
+            assert!(work.await.is_closed());
+        }
+        assert_eq!(Arc::strong_count(&held), 1);
+        sleep(ms(1)).await;
+    }
+}
+
+on_both! {
     async fn case_028_a_loop_of_zero_timeouts_completes_each_in_one_poll_and_arms_nothing() {
         let clock = default_clock();
-        let start = clock.now();
+        let (timer, start) = (clock.timer(), clock.now());
+        let before = timer.metrics();
         for _ in 0..1_000 {
             tokio::task::yield_now().await; // a fresh budget
             let mut zero = timeout(Duration::ZERO, pending::<()>());
@@ -209,5 +246,7 @@ on_both! {
             assert_eq!(clock.pending(), 0);
         }
         assert_eq!(clock.now(), start);
+        let after = timer.metrics();
+        assert_eq!((after.created, after.turns), (before.created, before.turns));
     }
 }

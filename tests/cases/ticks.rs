@@ -12,10 +12,10 @@ use cogwheel::{ManualClock, Scheduled, Timer};
 use crate::drive::ms;
 use crate::{NS, armed, default_clock, secs, until};
 
-const BEHAVIORS: [MissedTickBehavior; 3] = [Burst, Delay, Skip];
+pub(crate) const BEHAVIORS: [MissedTickBehavior; 3] = [Burst, Delay, Skip];
 
 /// The tick that is due, if one is.
-async fn tick(beat: &mut Interval) -> Option<Instant> {
+pub(crate) async fn tick(beat: &mut Interval) -> Option<Instant> {
     tokio::task::yield_now().await; // a fresh budget
     let mut next = Box::pin(beat.tick());
     match futures::poll!(&mut next) {
