@@ -117,7 +117,8 @@ impl Pair {
             }
             7 => {
                 let delay = Duration::from_nanos(input.ticks() >> 2);
-                self.insert(now + delay, |queue, value| queue.insert(value, delay));
+                let at = time::after(now, delay);
+                self.insert(at, |queue, value| queue.insert(value, delay));
             }
             8 => self.insert(time::never(), |queue, value| {
                 queue.insert(value, Duration::MAX)
@@ -206,7 +207,7 @@ impl Pair {
         let now = self.clock.now();
         let (at, moved) = if input.once_in(3) {
             let delay = Duration::from_nanos(input.ticks() >> 2);
-            (now + delay, self.queue.try_reset(&key, delay))
+            (time::after(now, delay), self.queue.try_reset(&key, delay))
         } else {
             let at = time::deadline(input, now);
             (at, self.queue.try_reset_at(&key, at))

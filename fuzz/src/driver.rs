@@ -197,9 +197,10 @@ impl World {
         match action {
             Action::Make(deadline) => self.make_until(deadline),
             Action::MakeFor(duration) => {
-                let deadline = self.clock.now().checked_add(duration);
-                let reachable = deadline.filter(|_| duration < Duration::MAX);
-                self.make(self.timer.sleep(duration), reachable, true);
+                // A sleep ends a tick before the line does, so that it can be told from none.
+                let end = time::never() - Duration::from_nanos(1);
+                let deadline = time::after(self.clock.now(), duration).min(end);
+                self.make(self.timer.sleep(duration), deadline, true);
             }
             Action::Poll(sleep, task) => {
                 if let Some(n) = self.pick(sleep) {
@@ -254,17 +255,15 @@ impl World {
     }
 
     fn make_until(&mut self, deadline: Instant) {
-        self.make(self.timer.sleep_until(deadline), Some(deadline), false);
+        self.make(self.timer.sleep_until(deadline), deadline, false);
     }
 
-    /// Notes a new sleep; no deadline means never.
-    fn make(&mut self, sleep: Sleep, deadline: Option<Instant>, fresh: bool) {
+    /// Notes a new sleep.
+    fn make(&mut self, sleep: Sleep, deadline: Instant, fresh: bool) {
         if self.made == MOST {
             return;
         }
-        if let Some(deadline) = deadline {
-            assert_eq!(sleep.deadline(), deadline);
-        }
+        assert_eq!(sleep.deadline(), deadline);
         self.made += 1;
         self.entries.push(Entry {
             deadline: sleep.deadline(),

@@ -43,6 +43,12 @@ pub(crate) fn deadline(input: &mut Input<'_>, now: Instant) -> Instant {
     instant_at(input.place(now).min(now.saturating_add(REACH)))
 }
 
+/// What a delay that begins `now` leads to: past the end of the line there is nothing.
+pub(crate) fn after(now: Instant, delay: Duration) -> Instant {
+    let sum = now.checked_add(delay);
+    sum.map_or_else(never, |deadline| deadline.min(never()))
+}
+
 /// A clock, which begins anywhere.
 pub(crate) fn clock(input: &mut Input<'_>, builder: cogwheel::timer::Builder) -> ManualClock {
     let uptime = match input.below(4) {

@@ -92,3 +92,12 @@ fn keys_are_told_apart_by_their_hashes() {
     };
     assert_ne!(hash(), hash());
 }
+
+#[test]
+fn keys_are_ordered_by_insertion() {
+    let mut wheel = Wheel::new();
+    let first = wheel.insert(Tick::new(9), ());
+    let second = wheel.insert(Tick::new(5), ());
+    assert!(first < second && second > first);
+    assert_eq!(first.partial_cmp(&second), Some(core::cmp::Ordering::Less));
+}
