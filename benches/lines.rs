@@ -146,13 +146,13 @@ fn each<T: Timer>(count: u32, mut act: impl FnMut(Pin<&mut T>, Instant, Duration
 
 fn later<T: Timer>(_: &Runtime, count: u32) {
     each::<T>(count, |timer, start, step| {
-        timer.move_to(start + 2 * HOUR + step)
+        timer.move_to(start + 2 * HOUR + step);
     });
 }
 
 fn earlier<T: Timer>(_: &Runtime, count: u32) {
     each::<T>(count, |timer, start, step| {
-        timer.move_to(start + HOUR - step)
+        timer.move_to(start + HOUR - step);
     });
 }
 
