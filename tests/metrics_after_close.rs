@@ -99,7 +99,7 @@ fn the_last_figures_stay_until_the_successor_has_ended_too() {
 fn the_wake_ups_of_one_runtime_are_not_those_of_the_next() {
     let _turn = ONE_AT_A_TIME.lock().unwrap();
     for _ in 0..3 {
-        let runtime = tokio::runtime::Builder::new_current_thread()
+        let runtime = Builder::new_current_thread()
             .enable_time()
             .start_paused(true)
             .build()
